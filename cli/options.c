@@ -244,17 +244,17 @@ static void check(struct argp_state *state)
 	if (options->core && strcmp(options->core, "-") == 0 && !options->truncation_check &&
 	    options->word_count + options->given_count == 0)
 		argp_error(state,
-			   "with the core on standard input, commands are given as arguments");
+			   "if the core comes from standard input, give commands as arguments");
 	if (options->core && options->word_count > 0 && options->words[0][0] == '-' &&
 	    strcmp(options->core, "help") != 0)
 		refuse_unknown_option(state, options->words[0]);
 	if (options->truncation_check && options->word_count + options->given_count > 0)
-		argp_error(state, "with -t there are no commands");
+		argp_error(state, "-t takes no commands");
 	if (options->verify_side_file && options->word_count + options->given_count > 0)
-		argp_error(state, "with --verify-side-file there are no commands");
+		argp_error(state, "--verify-side-file takes no commands");
 	if ((!options->core || strcmp(options->core, "-") == 0) &&
 	    (options->side_file || options->verify_side_file))
-		argp_error(state, "with '%s' there is no side file",
+		argp_error(state, "'%s' cannot use a side file",
 			   options->process ? "-p"
 			   : options->kept  ? "--coredumpctl"
 					    : "-");

@@ -114,7 +114,7 @@ static struct error *one_word_too_many(const struct query_term *term, const char
 		if (nearest)
 			return error_unknown("word between sets", typed, nearest);
 	}
-	return error_create(ERROR_USAGE, "'%s' is one word too many: a set takes one signature",
+	return error_create(ERROR_USAGE, "unexpected word '%s': a set takes one signature",
 			    escaped);
 }
 
@@ -189,8 +189,8 @@ struct error *query_take_sort(struct set_query *query, const char *word)
 		{ NULL },
 	};
 	unsigned int key = query->sort;
-	struct error *error =
-		choose(word, orders, "order", "an order: count, bytes, address or retained", &key);
+	struct error *error = choose(word, orders, "order",
+				     "a sort key: use count, bytes, address or retained", &key);
 
 	query->sort = (enum sort_key)key;
 	return error;

@@ -58,7 +58,7 @@ static struct error *fail(const struct parser *parser, const struct value *value
 	const char *type = value_type(parser, value);
 
 	if (!type)
-		return error_create(ERROR_USAGE, "no debug information tells the type of '%.*s'",
+		return error_create(ERROR_USAGE, "no debug information has the type of '%.*s'",
 				    (int)(value->to - value->from), value->from);
 	return error_create(ERROR_USAGE, "'%.*s' is of type %s%s", (int)(value->to - value->from),
 			    value->from, type, what);
@@ -303,7 +303,7 @@ static struct error *enter(const struct parser *parser, struct value *value)
 		TRY(dereference(parser, value));
 	type = type_of(parser, value);
 	if (type->kind == TYPE_DECLARED)
-		return error_create(ERROR_USAGE, "no debug information tells the members of %s",
+		return error_create(ERROR_USAGE, "no debug information has the members of %s",
 				    value_type(parser, value));
 	return is_aggregate(type) ? NULL : fail(parser, value, ", which has no members");
 }
@@ -360,8 +360,7 @@ static struct error *parse_name(struct parser *parser, struct value *ret)
 		return syntax(parser, "the name of a variable");
 	TRY(variable_find(parser->context, name, &variable));
 	if (!variable.module)
-		return error_create(ERROR_USAGE,
-				    "there is no variable '%s', or it was optimized out", name);
+		return error_create(ERROR_USAGE, "no global variable '%s'", name);
 	parser->module = variable.module;
 	*ret = (struct value){
 		.address = variable.address,
@@ -466,8 +465,7 @@ static struct error *parse_value(struct parser *parser, struct value *ret)
 
 	skip_blanks(parser);
 	if (++parser->depth > DEEPEST)
-		return error_create(ERROR_USAGE, "more than %d operators are within each other",
-				    DEEPEST);
+		return error_create(ERROR_USAGE, "more than %d operators are nested", DEEPEST);
 	if (*parser->at == '*' || *parser->at == '&') {
 		error = parse_prefixed(parser, ret);
 	} else {

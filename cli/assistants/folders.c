@@ -36,7 +36,7 @@ struct error *folders_add(struct folders *folders, const char *path)
 	if (!S_ISREG(status.st_mode))
 		return error_not(path, "a core or a folder");
 	if (folders->core)
-		return error_create(ERROR_USAGE, "there may be one core; name its folder");
+		return error_create(ERROR_USAGE, "give at most one core; give its folder for more");
 	folders->core = take(resolved);
 	return NULL;
 }

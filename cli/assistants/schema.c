@@ -246,7 +246,7 @@ static struct error *append(struct line *line, const char *text)
 
 static struct error *wrong_type(const char *name, const char *what)
 {
-	return error_create(ERROR_USAGE, "'%s' is to be %s", name, what);
+	return error_create(ERROR_USAGE, "'%s' must be %s", name, what);
 }
 
 /* Models often write "" or null for what they do not give. */
@@ -292,7 +292,7 @@ static struct error *append_split(struct line *line, const char *text)
 
 	TRY(line_split(text, &split));
 	if (split.destination != TO_OUTPUT || split.target)
-		return error_create(ERROR_USAGE, "'set' holds words only: nothing can be written");
+		return error_create(ERROR_USAGE, "'set' takes words only, and no redirection");
 	for (size_t i = 0; i < split.count; i++) {
 		if (strncmp(split.words[i], "--", 2) == 0)
 			return error_create(
@@ -361,7 +361,7 @@ static struct error *read_limit(const json_t *value, uint64_t *ret)
 	if (!is_given(value))
 		return NULL;
 	if (!json_is_integer(value) || limit < 1 || limit > MOST_ROWS)
-		return error_create(ERROR_USAGE, "'limit' is to be a number from 1 to %d",
+		return error_create(ERROR_USAGE, "'limit' must be a number from 1 to %d",
 				    MOST_ROWS);
 	*ret = (uint64_t)limit;
 	return NULL;

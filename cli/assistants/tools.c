@@ -153,7 +153,7 @@ static void call_open(struct server *server, const json_t *arguments, struct ans
 	if (json_is_null(name) || (json_is_string(name) && !*json_string_value(name)))
 		name = NULL;
 	if (name && !json_is_string(name))
-		error = error_create(ERROR_USAGE, "'core' is to be a string");
+		error = error_create(ERROR_USAGE, "'core' must be a string");
 	else if (name)
 		error = folders_find(&server->folders, json_string_value(name), &path);
 	if (error)

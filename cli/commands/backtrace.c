@@ -31,7 +31,7 @@ static struct error *backtrace_parse(int key, const char *value, void *output)
 	if (key == ARGP_KEY_END)
 		return NULL;
 	if (arguments->has_thread)
-		return error_create(ERROR_USAGE, "'%s' is one word too many after a thread", value);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after a thread", value);
 	arguments->has_thread = true;
 	return parse_count(value, &arguments->thread);
 }

@@ -20,7 +20,7 @@ static struct error *bill_parse(int key, const char *value, void *arguments)
 	if (key == 'a')
 		bill->all = true;
 	else if (key == 0)
-		return error_create(ERROR_USAGE, "'bill' takes no argument, but got '%s'", value);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after 'bill'", value);
 	return NULL;
 }
 

@@ -26,8 +26,7 @@ static struct error *take_word(struct dump_arguments *arguments, const char *wor
 		return parse_size(word, &arguments->size);
 	default:
 		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many after an address and a length",
-				    word);
+				    "unexpected word '%s' after an address and a length", word);
 	}
 }
 

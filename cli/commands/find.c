@@ -59,7 +59,7 @@ static struct error *take_word(struct find_arguments *arguments, const char *wor
 
 	if (arguments->given)
 		return error_create(ERROR_USAGE,
-				    "'%s' is one word too many: find32 searches for one at a time",
+				    "unexpected word '%s': find32 searches for one at a time",
 				    word);
 	if (!is_address(word))
 		return error_not(word, "a word in hexadecimal");

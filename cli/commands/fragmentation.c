@@ -380,7 +380,7 @@ static struct error *fragmentation_parse(int key, const char *value, void *outpu
 {
 	if (key == ARGP_KEY_END)
 		return NULL;
-	return error_create(ERROR_USAGE, "'%s' is one word too many after 'fragmentation'", value);
+	return error_create(ERROR_USAGE, "unexpected word '%s' after 'fragmentation'", value);
 }
 
 /* Choose the arenas to report. */

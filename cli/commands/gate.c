@@ -175,7 +175,7 @@ static char *check_what(const struct gate_check *check)
 
 	return format_text("%s%s%s", gate_measures[limit->measure].noun,
 			   limit->name ? limit->name : "",
-			   check->is_nothing ? " (nothing is of that name)" : "");
+			   check->is_nothing ? " (nothing has that name)" : "");
 }
 
 static void write_checks(struct report *report, const struct gate_check *checks, size_t count)

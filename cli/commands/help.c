@@ -24,7 +24,8 @@ static struct error *help_parse(int key, const char *value, void *output)
 		return NULL;
 	if (arguments->count == MAXIMUM_WORDS)
 		return error_create(ERROR_USAGE,
-				    "'help' explains a command and a set, not '%s' too", value);
+				    "unexpected word '%s': 'help' explains one command and one set",
+				    value);
 	arguments->words[arguments->count++] = value;
 	return NULL;
 }

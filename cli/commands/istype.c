@@ -29,7 +29,7 @@ static const char *without_tag(const char *name)
 
 static struct error *too_many(const char *word)
 {
-	return error_create(ERROR_USAGE, "'%s' is one word too many", word);
+	return error_create(ERROR_USAGE, "unexpected word '%s'", word);
 }
 
 static struct error *notype_parse(int key, const char *value, void *output)

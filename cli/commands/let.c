@@ -54,8 +54,7 @@ static struct error *take_front(struct let_arguments *arguments, const char *wor
 	if (!arguments->name)
 		TRY(take_name(arguments, word, length));
 	else if (length > 0)
-		return error_create(ERROR_USAGE,
-				    "between '%s' and its members stands '=', not '%s'",
+		return error_create(ERROR_USAGE, "'let %s' needs '=' before the set, not '%s'",
 				    arguments->name, word);
 	if (!word[length])
 		return NULL;
@@ -94,7 +93,7 @@ static struct error *let_parse(int key, const char *value, void *output)
 	if (!arguments->name)
 		return error_create(ERROR_USAGE, "a name is missing: 'let NAME = SET'");
 	if (!arguments->has_equals)
-		return error_create(ERROR_USAGE, "what is '%s' to be? Write 'let %s = SET'",
+		return error_create(ERROR_USAGE, "'%s' needs a set: write 'let %s = SET'",
 				    arguments->name, arguments->name);
 	return check(arguments);
 }
@@ -166,7 +165,7 @@ static void write_nothing_named(struct report *report)
 {
 	static const struct table table = TABLE("line", "{line}", { "line", VALUE_TEXT });
 
-	report_single(report, &table, "No set has been named yet; 'help let' says how.");
+	report_single(report, &table, "No set has a name yet; 'help let' explains names.");
 }
 
 static struct error *let_run(struct analysis *analysis, const void *input, struct report *report)

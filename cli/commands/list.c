@@ -209,7 +209,7 @@ static struct error *write_ranges(struct listing *listing)
 	if (!listing->contents)
 		TRY(analysis_need(listing->analysis, kind->needs));
 	if (listing->contents && !kind->contiguous)
-		return error_create(ERROR_USAGE, "'%s' are not memory to show; see 'list %s'",
+		return error_create(ERROR_USAGE, "'%s' cannot be shown as memory; see 'list %s'",
 				    query->set->name, query->set->name);
 	if (listing->contents)
 		write_range_contents(listing, &ranges);

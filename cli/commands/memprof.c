@@ -462,8 +462,8 @@ static struct error *take_word(struct memprof_arguments *arguments, const char *
 	if (!question)
 		return take_question(arguments, word);
 	if (!question->operand || arguments->has_operand)
-		return error_create(ERROR_USAGE, "'%s' is one word too many after 'memprof %s'",
-				    word, question->word);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after 'memprof %s'", word,
+				    question->word);
 	arguments->has_operand = true;
 	if (question->run == memprof_size)
 		return parse_address(word, &arguments->address);

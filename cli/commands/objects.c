@@ -105,7 +105,7 @@ static void note_none(struct analysis *analysis, const struct object_census *cen
 	    findings_incomplete(analysis_findings(analysis)))
 		return;
 	if (runtime_count(runtimes) == 0)
-		analysis_note(analysis, "the objects of no language are known in this process");
+		analysis_note(analysis, "this process has no objects of a known language");
 	for (size_t i = 0; i < runtime_count(runtimes); i++) {
 		snprintf(text, sizeof(text), "no objects of %s were found",
 			 runtime_at(runtimes, i)->name);

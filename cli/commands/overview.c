@@ -19,8 +19,7 @@ static const struct switch_place info_places[] = {
 
 static struct error *info_parse(int key, const char *value, void *arguments)
 {
-	return key ? NULL
-		   : error_create(ERROR_USAGE, "'info' takes no argument, but got '%s'", value);
+	return key ? NULL : error_create(ERROR_USAGE, "unexpected word '%s' after 'info'", value);
 }
 
 static struct error *info_run(struct analysis *analysis, const void *input, struct report *report)

@@ -22,8 +22,7 @@ static struct error *path_parse(int key, const char *value, void *output)
 			       ? NULL
 			       : error_create(ERROR_USAGE, "'path' needs an address");
 	if (arguments->has_address)
-		return error_create(ERROR_USAGE, "'%s' is one word too many after an address",
-				    value);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after an address", value);
 	arguments->has_address = true;
 	return parse_address(value, &arguments->address);
 }

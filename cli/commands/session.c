@@ -97,7 +97,8 @@ static struct error *source_parse(int key, const char *value, void *output)
 	struct source_arguments *arguments = output;
 
 	if (key == ARGP_KEY_ARG && arguments->path)
-		return error_create(ERROR_USAGE, "'source' takes one file, not '%s' too", value);
+		return error_create(ERROR_USAGE, "unexpected word '%s': 'source' takes one file",
+				    value);
 	if (key == ARGP_KEY_ARG)
 		arguments->path = value;
 	else if (!arguments->path)

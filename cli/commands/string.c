@@ -32,8 +32,7 @@ static struct error *string_parse(int key, const char *value, void *output)
 		return arguments->given ? NULL
 					: error_create(ERROR_USAGE, "'string' takes an address");
 	if (arguments->given)
-		return error_create(ERROR_USAGE, "'%s' is one word too many after an address",
-				    value);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after an address", value);
 	arguments->given = true;
 	return parse_address(value, &arguments->address);
 }

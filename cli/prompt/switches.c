@@ -280,7 +280,7 @@ static struct error *take_word(struct parser *parser)
 	if (is_switch(parser, word))
 		return take_switch(parser, word);
 	if (!command->parse)
-		return error_create(ERROR_USAGE, "'%s' stands alone, without '%s'", command->name,
+		return error_create(ERROR_USAGE, "'%s' cannot be combined with '%s'", command->name,
 				    word);
 	if (parser->common->chap && command->word == WORD_ADDRESS && parser->taken++ > 0)
 		word = spell_hexadecimal(word, buffer);

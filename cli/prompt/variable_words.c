@@ -126,8 +126,8 @@ static struct error *no_variable(struct analysis *analysis, const char *name)
 
 	TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
 	nearest = nearest_word(name, variable_name_at, analysis_type_table(analysis));
-	return error_create(ERROR_USAGE, "there is no variable '%s', or it was optimized out%s%s%s",
-			    name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+	return error_create(ERROR_USAGE, "no global variable '%s'%s%s%s", name,
+			    nearest ? "; did you mean '" : "", nearest ? nearest : "",
 			    nearest ? "'?" : "");
 }
 

@@ -63,8 +63,7 @@ struct error *code_rows(struct analysis *analysis, const struct set_query *query
 	TRY(query_select(analysis, &unordered, &members));
 	TRY(code_census_take(analysis, &members.set, query->sort == SORT_COUNT, &census));
 	if (!runtimes_have_objects(analysis_runtimes(analysis)))
-		analysis_note(analysis,
-			      "no runtime whose compiled code is known is in this process");
+		analysis_note(analysis, "this process has no runtime whose compiled code is known");
 	write_owners(&census, query->limit, report);
 	write_labels(&census, query->limit, report);
 	write_total(&census, report);

@@ -222,8 +222,7 @@ struct error *selection_or_address_parse(int key, const char *value, void *argum
 	if (key == ARGP_KEY_END)
 		return check_address(&selection->query);
 	if (key == ARGP_KEY_ARG)
-		return error_create(ERROR_USAGE, "'%s' is one word too many after an address",
-				    value);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after an address", value);
 	return selection_parse(key, value, arguments);
 }
 

@@ -351,13 +351,13 @@ class ToolsTest(unittest.TestCase):
                 ("list", {"set": "usd"}, "did you mean 'used'"),
                 ("list", {"set": "used --sort-by bytes"}, "a switch is a property of its own"),
                 ("list", {"set": "used", "sizes": 7}, "unknown property 'sizes'"),
-                ("list", {"set": {}}, "'set' is to be a string"),
-                ("list", {"set": "used", "min-size": []}, "'min-size' is to be a string"),
-                ("list", {"set": "used", "min-size": -1}, "'min-size' is to be a string"),
-                ("list", {"set": "used", "full-names": "yes"}, "'full-names' is to be true or"),
+                ("list", {"set": {}}, "'set' must be a string"),
+                ("list", {"set": "used", "min-size": []}, "'min-size' must be a string"),
+                ("list", {"set": "used", "min-size": -1}, "'min-size' must be a string"),
+                ("list", {"set": "used", "full-names": "yes"}, "'full-names' must be true or"),
                 ("list", {"set": "used", "sort-by": "beauty"}, "'beauty'"),
                 ("list", {"set": "used", "format": "json"}, "unknown property 'format'"),
-                ("list", {"set": "used", "limit": "7"}, "'limit' is to be a number"),
+                ("list", {"set": "used", "limit": "7"}, "'limit' must be a number"),
                 ("list", {"set": "\"used"}, "quote"),
                 ("path", {"address": "zzz"}, "'zzz'"),
                 ("path", {"address": "10"}, "not in any allocation"),
@@ -367,7 +367,7 @@ class ToolsTest(unittest.TestCase):
                 ("sql", {"query": ".output /tmp/x"}, "there are '.tables'"),
                 ("help", {"word": "steal"}, "unknown word"),
                 ("diff", {"old": []}, "needs the file of an older core"),
-                ("open", {"core": 7}, "'core' is to be a string")):
+                ("open", {"core": 7}, "'core' must be a string")):
             self.assertIn(message, self.server.mistake(name, **arguments), arguments)
         for params in ({"name": "export"}, {"name": 7}, {"name": "list", "arguments": []},
                        {"name": "list\x1b", "arguments": {}}):

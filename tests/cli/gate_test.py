@@ -273,7 +273,7 @@ class GateTest(unittest.TestCase):
                       "--max-growth", "0", "--max-class-growth",
                       "shop::Nothing=0", status=0)
         self.assertEqual([row["value"] for row in shrunk["check"]][1:], [0, 0])
-        self.assertIn("(nothing is of that name)", shrunk["check"][2]["what"])
+        self.assertIn("(nothing has that name)", shrunk["check"][2]["what"])
 
     def test_growth_since_a_cut_off_core_is_not_known(self):
         core = core_of(["order=2"])

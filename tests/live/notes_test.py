@@ -116,12 +116,12 @@ class OfAnyCore(LiveTest):
             file.write(self.content)
 
     def test_that_no_language_is_known(self):
-        self.assertIn("the objects of no language are known in this process",
+        self.assertIn("this process has no objects of a known language",
                       notes(self.core, "objects"))
         self.assertNotIn("no language", notes(self.core, "list used"))
 
     def test_that_no_compiled_code_is_known(self):
-        said = "no runtime whose compiled code is known is in this process"
+        said = "this process has no runtime whose compiled code is known"
         self.assertIn(said, notes(self.core, "summarize iseqs"))
         self.assertNotIn(said, notes(self.core, "summarize used"))
 

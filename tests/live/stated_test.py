@@ -113,7 +113,7 @@ class StatedTest(LiveTest):
                 (("istype", narrow, "wide"), "struct wide is of size 320 (0x140), but "),
                 (("istype", "10", "conn"), "there is no allocation at 0x10"),
                 (("istype", narrow), "'istype' takes an address and a type"),
-                (("istype", narrow, "conn", "conn"), "'conn' is one word too many"),
+                (("istype", narrow, "conn", "conn"), "unexpected word 'conn'"),
                 (("notype", narrow), f"the allocation at 0x{narrow} has no type"),
                 (("notype", "10"), "there is no allocation at 0x10")):
             with self.subTest(words=words):

@@ -128,9 +128,9 @@ class VariablesTest(LiveTest):
                 ("dump server.opaque->x 8",
                  "no debug information tells the members of struct opaque"),
                 ("dump &constant 8",
-                 "there is no variable 'constant', or it was optimized out"),
-                ("dump nosuch.x 8", "there is no variable 'nosuch', or it was optimized out"),
-                ("dump serverr.x 8", "there is no variable 'serverr', or it was optimized out; "
+                 "no global variable 'constant'"),
+                ("dump nosuch.x 8", "no global variable 'nosuch'"),
+                ("dump serverr.x 8", "no global variable 'serverr'; "
                  "did you mean 'server'?"),
                 ("dump server.db[x] 8", "an index is expected at 'x]'"),
                 ("dump server..x 8", "a member is expected at '.x'"),

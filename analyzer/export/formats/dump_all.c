@@ -409,7 +409,7 @@ static struct error *dump_all_write(const struct export *export, struct writer *
 		(struct ruby *)runtimes_space(analysis_runtimes(export->analysis), &runtime_ruby);
 	if (!dumping.ruby)
 		return error_create(ERROR_USAGE,
-				    "'dump_all' is of objects of Ruby, and there are none");
+				    "'dump_all' writes objects of Ruby, and this process has none");
 	dumping.view.image = dumping.ruby->space.image;
 	dumping.has_two_bits = !dumping.ruby->slots.has_boxes && find_two_bits(&dumping);
 	error = ruby_references_init(&dumping.references, dumping.ruby,

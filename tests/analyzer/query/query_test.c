@@ -22,7 +22,7 @@ TEST(words_are_a_set_its_address_and_a_signature)
 	assert_int_equal(query.terms[0].kind.choice, KIND_SIGNATURE);
 	assert_int_equal(query.terms[0].kind.signature, 0x55bd4cec3ca0);
 	assert_error(query_take_word(&query, "1"), ERROR_USAGE,
-		     "'1' is one word too many: a set takes one signature");
+		     "unexpected word '1': a set takes one signature");
 }
 
 TEST(dash_asks_for_allocations_without_signature)

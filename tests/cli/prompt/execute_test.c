@@ -140,7 +140,7 @@ TEST(command_without_parse_stands_alone)
 
 	assert_no_error(switches_parse(&alone, NULL, 0, NULL, NULL));
 	assert_error(switches_parse(&alone, words, 1, NULL, NULL), ERROR_USAGE,
-		     "'quit' stands alone, without 'now'");
+		     "'quit' cannot be combined with 'now'");
 }
 
 TEST(places_of_a_switch_include_its_value)
