@@ -129,7 +129,7 @@ static const char *mapping_name(struct finder *finder, uint64_t address)
 	if (name)
 		return name;
 	region = image_find(input->image, address);
-	return region && region->mapping ? region->mapping->path : "memory outside of heaps";
+	return region && region->mapping ? region->mapping->path : "mapped memory";
 }
 
 /* Memory that is in no module: a page is of one variable, but for thread-local ones. */

@@ -381,7 +381,7 @@ static char *name_static(const struct nameless *nameless, uint64_t address)
 	else if (module)
 		length = asprintf(&text, "static data of %s", module_name(module));
 	else
-		length = asprintf(&text, "%s", page ? page : "memory outside of heaps");
+		length = asprintf(&text, "%s", page ? page : "mapped memory");
 	return length < 0 ? NULL : text;
 }
 
@@ -440,7 +440,7 @@ static char *name_member(const struct nameless *nameless, const struct holder *h
 	else if (name)
 		length = asprintf(&text, "%s%s", name, word);
 	else if (step->offset == FIRST_ELEMENT)
-		length = asprintf(&text, "arrays or large structures");
+		length = asprintf(&text, "an array or large structure");
 	else
 		length = asprintf(&text, "+0x%" PRIx64 " of %s0x%" PRIx64, step->offset,
 				  holder->rank == RANK_LIKE ? "a chain of " : "size ",

@@ -23,12 +23,12 @@ static const char *region_group(const struct analysis *analysis, const struct re
 
 	if (program_find_stack(program, region->start) ||
 	    program_find_stack(program, region->end - 1))
-		return "Ranges with stacks";
+		return "Mappings with stacks";
 	if (program_find_module(program, region->start))
-		return "Ranges of modules";
+		return "Mappings of modules";
 	if (region->mapping)
-		return "Ranges of other mapped files";
-	return "Anonymous ranges";
+		return "Mappings of other files";
+	return "Anonymous mappings";
 }
 
 static bool continues(const struct range *range, const struct mapped_part *part, uint32_t segment,
@@ -164,7 +164,7 @@ static const char *root_group(const struct analysis *analysis, const struct root
 	if (root->kind == ROOT_STACK)
 		return "Stack roots";
 	if (root->is_code)
-		return "Static roots in code that the program made";
+		return "Static roots in JIT code";
 	if (program_find_module(analysis_program(analysis), root->start))
 		return "Static roots in modules";
 	return region && region->mapping ? "Static roots in other mapped files"

@@ -130,16 +130,16 @@ struct naming {
 static const struct naming *naming_of(const struct analysis *analysis, const struct place *place)
 {
 	static const struct naming namings[] = {
-		[PLACE_ALLOCATION] = { "used allocation", "Those in used allocations" },
-		[PLACE_STACK] = { "stack", "Those in stacks" },
-		[PLACE_ARENA] = { "allocator's own", "Those in memory of the allocators' own" },
+		[PLACE_ALLOCATION] = { "used allocation", "Matches in used allocations" },
+		[PLACE_STACK] = { "stack", "Matches in stacks" },
+		[PLACE_ARENA] = { "allocator's own", "Matches in the allocators' own memory" },
 		[PLACE_BOOKKEEPING] = { "allocator's own",
-					"Those in memory of the allocators' own" },
-		[PLACE_MODULE] = { "module", "Those in modules" },
-		[PLACE_MAPPING] = { "mapped file", "Those in other mapped files" },
-		[PLACE_NOWHERE] = { "anonymous memory", "Those in other anonymous memory" },
+					"Matches in the allocators' own memory" },
+		[PLACE_MODULE] = { "module", "Matches in modules" },
+		[PLACE_MAPPING] = { "mapped file", "Matches in other mapped files" },
+		[PLACE_NOWHERE] = { "anonymous memory", "Matches in other anonymous memory" },
 	};
-	static const struct naming free_ones = { "free allocation", "Those in free allocations" };
+	static const struct naming free_ones = { "free allocation", "Matches in free allocations" };
 
 	if (place->kind == PLACE_ALLOCATION &&
 	    !bitmap_get(allocation_used(analysis_index(analysis)), place->id))

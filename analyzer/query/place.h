@@ -33,7 +33,7 @@ struct place {
 /* Needs STAGE_HEAP. */
 struct place place_find(const struct analysis *analysis, uint64_t address);
 
-/* "used allocation"; and the group of addresses in such places, "Those in used allocations". */
+/* "used allocation"; and the group of addresses in such places, "Matches in used allocations". */
 const char *place_noun(const struct analysis *analysis, const struct place *place);
 const char *place_group(const struct analysis *analysis, const struct place *place);
 

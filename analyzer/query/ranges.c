@@ -97,13 +97,12 @@ static bool thread_range(const struct analysis *analysis, size_t number, struct 
 		return false;
 	thread = &program->threads[number];
 	if (thread->stack == NO_STACK) {
-		*ret = (struct range){ thread->stack_pointer, 0,
-				       "Threads whose stack is not known" };
+		*ret = (struct range){ thread->stack_pointer, 0, "Threads without a known stack" };
 		return true;
 	}
 	stack = &program->stacks[thread->stack];
 	*ret = (struct range){ stack->start, stack->end - stack->start,
-			       "Threads whose stack is known" };
+			       "Threads with a known stack" };
 	return true;
 }
 

@@ -264,7 +264,7 @@ static const struct stored_table tables[] = {
 		  { "resident", VALUE_BYTES }) },
 	  NULL,
 	  fill_bill },
-	{ { "what limits the trust in the answers so far",
+	{ { "problems that may make answers wrong, so far",
 	    TABLE("finding", NULL, { "weight", VALUE_TEXT }, { "message", VALUE_TEXT }) },
 	  NULL,
 	  fill_findings },

@@ -37,7 +37,7 @@ const struct command command_info = {
 	.name = "info",
 	.summary = "Show the first screen: what explains the memory, who holds it, what leaked",
 	.example = "info\n"
-		   "info --notes   # what limits the trust in answers, in full",
+		   "info --notes   # all problems that may make answers wrong",
 	.description =
 		"It is what the prompt begins with, unless heapcore is quiet (-q); 'report' begins with it, too. Names are shortened so that it has at most 24 lines of 80 columns; formats such as JSON have them in full. A holder is an object or a variable in which at least a fiftieth of the heap accumulates, each byte counted for the deepest one. Resident memory is used by allocations, leaked, garbage that a collector will free, free in heaps, or other: code, files, stacks, and what allocators need themselves; 'bill' has the details.",
 	.options = info_options,

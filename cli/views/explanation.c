@@ -644,7 +644,7 @@ static void explain_leak_root(struct describer *describer, const struct leak_roo
 	static const struct table table = TABLE(
 		"leak root",
 		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations with no references from outside][ {why}]\n"
-		"[It is a leak root: {owned} {owned|allocation was|allocations were} lost with it, 0x{bytes} ({bytes,}) bytes][It is a leak root, {alone}]",
+		"[It is a leak root: losing it leaked {owned} {owned|allocation|allocations}, 0x{bytes} ({bytes,}) bytes][It is a leak root{alone}]",
 		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT }, { "ring", VALUE_COUNT },
 		{ "owned", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT });
 	struct report *report = describer->report;
@@ -654,7 +654,7 @@ static void explain_leak_root(struct describer *describer, const struct leak_roo
 		report, &table, allocation_start(analysis_index(describer->analysis), root->id),
 		root->members > 1 ? NULL : "unreferenced: nothing in use refers to it",
 		VALUE_IF(root->members > 1, root->members), VALUE_IF(owner, root->owned_count),
-		root->owned_bytes, owner ? NULL : "and nothing else was lost with it");
+		root->owned_bytes, owner ? NULL : "; nothing else leaked with it");
 }
 
 /* The head, and the chain from a source to the allocation, its first link by a table. */
@@ -746,7 +746,7 @@ static struct error *explain_garbage(struct describer *describer, allocation_id 
 
 	write_sentence(
 		describer,
-		"The allocation at 0x{address} is garbage: no root leads to it, so the collector will free it",
+		"The allocation at 0x{address} is garbage: it is not reachable from any root, so the collector will free it",
 		id);
 	TRY(write_referrers(describer, &table, id, &count));
 	if (count == 0)

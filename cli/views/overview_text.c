@@ -345,7 +345,7 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 
 	if (screen->holder_count == 0) {
 		rows_text(report, screen->lacks_holders
-					  ? "Who holds it is not known, for memory is short."
+					  ? "The holders are not known: memory is short."
 					  : "No object or variable holds a fiftieth of the heap.");
 		return NULL;
 	}
@@ -407,7 +407,7 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 
 	if (count == 0) {
 		rows_text(report, screen->lacks_leaks
-					  ? "What leaked is not known by kind, for memory is short."
+					  ? "The kinds of leaks are not known: memory is short."
 					  : "Nothing leaked.");
 		return NULL;
 	}
@@ -455,7 +455,7 @@ void overview_write_notes(const struct analysis *analysis, struct report *report
 				   findings->list[i].message);
 	report_end_table(report);
 	if (findings->count == 0)
-		rows_text(report, "No notes: nothing that was found limits the trust in answers.");
+		rows_text(report, "No notes: no problem was found that could make answers wrong.");
 }
 
 static struct error *write_note(struct report *report, const struct finding *finding)

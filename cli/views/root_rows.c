@@ -132,7 +132,7 @@ static void write_root_makers(const struct analysis *analysis, const struct set_
 {
 	static const struct table table = TABLE(
 		"leak root makers",
-		"[{name}][What has {size,} bytes[, {shape},]] was allocated by {allocated by}.",
+		"[{name} was][Allocations of {size,} bytes[, {shape},] were] allocated by {allocated by}.",
 		{ "name", VALUE_TEXT }, { "size", VALUE_BYTES }, { "shape", VALUE_TEXT },
 		{ "allocated by", VALUE_TEXT });
 
@@ -170,7 +170,7 @@ static struct tally write_roots(const struct analysis *analysis, const struct se
 		      { "size", VALUE_BYTES, .reader = FOR_PROGRAMS },
 		      { "allocated by", VALUE_TEXT, .reader = FOR_PROGRAMS },
 		      { "shape", VALUE_TEXT, .reader = FOR_PROGRAMS },
-		      { "what the roots are", VALUE_TEXT, .reader = FOR_PEOPLE });
+		      { "kind", VALUE_TEXT, .reader = FOR_PEOPLE });
 	struct tally sum = { 0 };
 
 	report_begin_table(report, &table);

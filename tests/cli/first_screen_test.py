@@ -198,7 +198,7 @@ class FirstScreenTest(LiveTest):
                 break
         self.assertEqual(run.returncode, harness.INCOMPLETE, run.stderr)
         self.assertRegex(run.stdout, r"\nHeap: [\d,]+ bytes, [\d,]+ allocations; ")
-        self.assertIn("\nWho holds it is not known, for memory is short.\n", run.stdout)
+        self.assertIn("\nThe holders are not known: memory is short.\n", run.stdout)
         self.assertRegex(run.stdout, r"\nwarning: out of memory in ")
 
     def test_quiet_says_only_what_was_asked(self):

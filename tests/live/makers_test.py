@@ -230,7 +230,7 @@ class MakersTest(LiveTest):
         for flags in ("-O0",), ("-O2",), ("-O1", "-no-pie"):
             core = self.check_sizes("-g", *flags)
             roots = ask("-q", core, "summarize", "leakroots").stdout
-            self.assertRegex(roots, r"\nWhat has 72 bytes was allocated by open_conn "
+            self.assertRegex(roots, r"\nAllocations of 72 bytes were allocated by open_conn "
                              r"\(lost_by_size\.c:\d+\), by its size, as struct conn\.\n")
             leaked = ask("-q", core, "summarize", "leaked").stdout
             self.assertRegex(leaked, r"\(0x48\).*have 4 instances taking 288 bytes, allocated by "
