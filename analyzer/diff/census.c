@@ -66,15 +66,15 @@ static const char *const nothing[ASPECTS] = {
 	[ASPECT_CLASS] = "no class",
 	[ASPECT_SIGNATURE] = "no signature",
 	[ASPECT_PATTERN] = "no pattern",
-	[ASPECT_OWNER] = "nobody",
+	[ASPECT_OWNER] = "unreachable",
 };
 
 static const char *const others[OTHERS] = {
-	[OTHER_SEVERAL] = "several, none of them alone",
+	[OTHER_SEVERAL] = "shared by several holders",
 	[OTHER_STACK] = "a stack",
 	[OTHER_REGISTER] = "a register",
 	[OTHER_KERNEL] = "the kernel",
-	[OTHER_GARBAGE] = "nobody: garbage",
+	[OTHER_GARBAGE] = "unreachable: garbage",
 };
 
 static const char *name_other(enum aspect aspect, enum census_other other)
@@ -125,7 +125,7 @@ struct census_name census_name(const struct census *census, kind_key key)
 		name.text = census->holders[value];
 	}
 	if (!name.text)
-		name.text = "something without a name";
+		name.text = "no name";
 	return name;
 }
 

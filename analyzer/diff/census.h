@@ -6,7 +6,7 @@
  *
  * The owner of an allocation is the next class above it in the dominator tree, or else the
  * variable, stack or register that this part of the tree hangs on. What a collector will free is
- * held by nobody, and counts apart: it may grow until the collector runs.
+ * unreachable, and counts apart: it may grow until the collector runs.
  */
 #pragma once
 

@@ -62,11 +62,11 @@ enum kinship lineage_compare(const struct lineage *one, const struct lineage *ot
 const char *kinship_reason(enum kinship kinship)
 {
 	static const char *const reasons[] = {
-		[KIN_SAME_PROCESS] = "the same AT_RANDOM, program and process id",
-		[KIN_OTHER_RANDOM] = "the random bytes of AT_RANDOM differ",
-		[KIN_OTHER_ID] = "the ids of the processes differ",
+		[KIN_SAME_PROCESS] = "AT_RANDOM, program and process id match",
+		[KIN_OTHER_RANDOM] = "AT_RANDOM differs",
+		[KIN_OTHER_ID] = "process ids differ",
 		[KIN_OTHER_PLACE] = "the program is mapped elsewhere",
-		[KIN_UNKNOWN] = "the random bytes of AT_RANDOM are missing",
+		[KIN_UNKNOWN] = "AT_RANDOM is missing",
 	};
 
 	return reasons[kinship];

@@ -60,7 +60,7 @@ enum kinship {
 
 enum kinship lineage_compare(const struct lineage *one, const struct lineage *other);
 
-/* The evidence, as "the random bytes of AT_RANDOM differ". */
+/* The evidence, as "AT_RANDOM differs". */
 const char *kinship_reason(enum kinship kinship);
 
 struct diff_core {

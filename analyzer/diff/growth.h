@@ -6,7 +6,7 @@
  * like that, so something else has to agree:
  *
  *	held by a class or variable	all that it holds grows, too
- *	held by nobody, which leaked	there is more of the kind in the end, by one for each core
+ *	unreachable, which leaked	there is more of the kind in the end, by one for each core
  *	held by several, by stacks	all of the kind grows
  *
  * All of a kind includes what has no holder's name, which does not count itself (bounded.h).

@@ -50,6 +50,7 @@ struct column {
 	enum value_kind kind;
 	bool minor; /* where a terminal is too narrow for all, this one is left out first */
 	enum column_reader reader;
+	const char *heading; /* for people, where the name is a key that stays; or NULL */
 };
 
 struct table {
@@ -58,6 +59,11 @@ struct table {
 	size_t column_count;
 	struct column columns[MAXIMUM_COLUMNS];
 };
+
+static inline const char *column_heading(const struct column *column)
+{
+	return column->heading ? column->heading : column->name;
+}
 
 /* A column, where a macro lists some. */
 #define COLUMN(name, kind) \

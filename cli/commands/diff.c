@@ -35,7 +35,7 @@ static struct error *take_aspect(struct diff_arguments *arguments, const char *v
 	if (arguments->aspect == ASPECTS)
 		return error_not(
 			value,
-			"what cores are compared by: kind, class, signature, pattern, size, fingerprint or owner");
+			"an aspect to compare by: kind, class, signature, pattern, size, fingerprint or owner");
 	return NULL;
 }
 

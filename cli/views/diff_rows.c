@@ -22,20 +22,20 @@ static const char *clock_name(const struct diff_view *view)
 	size_t last = diff->core_count - 1;
 
 	if (view->elapsed)
-		return "as --elapsed says";
+		return "according to --elapsed";
 	if (!elapsed(view))
 		return NULL;
 	if (diff->cores[0].lineage.source == TIME_CORE &&
 	    diff->cores[last].lineage.source == TIME_CORE)
-		return "by the times in the cores";
-	return "by the times of the files";
+		return "according to the cores";
+	return "according to file times";
 }
 
 static void write_relation(struct report *report, const struct diff_view *view)
 {
 	static const struct table table = TABLE(
 		"comparison",
-		"{relation}: {reason}[ ({process})].[\n"
+		"{relation}[ {process}]: {reason}.[\n"
 		"{seconds} seconds passed, {clock}.]",
 		{ "relation", VALUE_TEXT }, { "reason", VALUE_TEXT }, { "process", VALUE_NUMBER },
 		{ "seconds", VALUE_SECONDS }, { "clock", VALUE_TEXT });
@@ -136,9 +136,10 @@ static const char *how_often(const struct diff *diff, const struct diff_group *g
 void diff_write_kinds(struct report *report, const struct diff_view *view)
 {
 	static const struct table table =
-		TABLE("growth", NULL, { "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
-		      { "per hour", VALUE_CHANGE }, { "share", VALUE_SHARE },
-		      { "grew", VALUE_TEXT }, { "kind", VALUE_TEXT });
+		TABLE("growth", NULL, { "growth", VALUE_CHANGE },
+		      { "growth count", VALUE_CHANGE, .heading = "count change" },
+		      { "per hour", VALUE_CHANGE, .heading = "bytes/hour" },
+		      { "share", VALUE_SHARE }, { "grew", VALUE_TEXT }, { "kind", VALUE_TEXT });
 	const struct group_table *groups = &view->diff->groups;
 	struct walk walk = { view };
 	const struct diff_group *group;
@@ -185,7 +186,8 @@ static void write_steps(struct report *report, const struct diff_view *view)
 {
 	static const struct table table =
 		TABLE("step", NULL, { "step", VALUE_NUMBER }, { "growth", VALUE_CHANGE },
-		      { "growth count", VALUE_CHANGE }, { "kind", VALUE_TEXT });
+		      { "growth count", VALUE_CHANGE, .heading = "count change" },
+		      { "kind", VALUE_TEXT });
 	const struct diff *diff = view->diff;
 	struct walk walk = { view };
 	const struct diff_group *group;

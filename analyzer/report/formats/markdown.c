@@ -20,7 +20,7 @@ static void write_head(struct writer *writer, const struct table *table)
 		if (table->columns[i].reader == FOR_PROGRAMS)
 			continue;
 		writer_text(writer, "| ");
-		writer_escaped(writer, table->columns[i].name);
+		writer_escaped(writer, column_heading(&table->columns[i]));
 		writer_put(writer, ' ');
 	}
 	writer_text(writer, "|\n");

@@ -232,7 +232,7 @@ static void write_header(struct report *report)
 	for (size_t line = 0; line < count; line++) {
 		writer_text(&report->writer, report->colour ? "\033[1m" : "");
 		for (size_t i = 0; i < report->table->column_count; i++) {
-			const char *name = report->table->columns[i].name;
+			const char *name = column_heading(&report->table->columns[i]);
 			size_t length = strlen(name);
 
 			if (state->stacked && !state->columns[i].hidden)
@@ -250,7 +250,7 @@ static void find_widths(struct report *report)
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		struct fitted_column column = {
-			.name = table->columns[i].name,
+			.name = column_heading(&table->columns[i]),
 			.kind = table->columns[i].kind,
 			.minor = table->columns[i].minor,
 			.hidden = table->columns[i].kind == VALUE_DEPTH ||

@@ -149,7 +149,7 @@ TEST(garbage_that_waits_for_its_collector_is_no_growth)
 	struct pairs pairs;
 
 	begin(&pairs);
-	ADD(&pairs, "nobody: garbage", "list", 1, 2, 3, 4);
+	ADD(&pairs, "unreachable: garbage", "list", 1, 2, 3, 4);
 	ADD(&pairs, "names", "list", 5, 5, 5, 5);
 	find(&pairs, 0);
 	end(&pairs);
@@ -160,12 +160,12 @@ TEST(leaks_grow_if_there_are_more_of_the_kind)
 	struct pairs pairs;
 
 	begin(&pairs);
-	ADD(&pairs, "nobody", "struct conn", 1, 2, 3, 4);
+	ADD(&pairs, "unreachable", "struct conn", 1, 2, 3, 4);
 	ADD(&pairs, "pool", "struct conn", 5, 9, 1, 7);
-	ADD(&pairs, "nobody", "struct page", 1, 2, 3, 4);
+	ADD(&pairs, "unreachable", "struct page", 1, 2, 3, 4);
 	ADD(&pairs, "pool", "struct page", 9, 8, 7, 6);
 	find(&pairs, 1);
-	assert_growth(&pairs, 0, "nobody", "struct conn", 3);
+	assert_growth(&pairs, 0, "unreachable", "struct conn", 3);
 	end(&pairs);
 }
 
@@ -201,7 +201,7 @@ TEST(what_was_bounded_before_is_no_growth)
 
 	begin(&pairs);
 	ADD(&pairs, "", "integer", 9, 8, 7, 6);
-	ADD(&pairs, "several, none of them alone", "integer", 1, 2, 3, 4);
+	ADD(&pairs, "shared by several holders", "integer", 1, 2, 3, 4);
 	ADD(&pairs, "", "type name", 1, 2, 3, 4);
 	find(&pairs, 0);
 	end(&pairs);
