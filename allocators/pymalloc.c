@@ -84,7 +84,7 @@ static struct error *pymalloc_open(struct heap *base, const struct heap_context 
 	if (heap->gave_up)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
-			"the search for Python's arenas was ended, as it led to more records than the core can have: small objects may be missing");
+			"the search for Python's arenas stopped after more records than the core can have: small objects may be missing");
 	*ret = heap->arenas.count > 0 || heap->free_threaded;
 	return NULL;
 }

@@ -36,15 +36,15 @@ static const struct {
 	const char *group, *name;
 } row_names[] = {
 	[ROW_STACKS_USED] = { "stacks", "in use, with TLS" },
-	[ROW_STACKS_TOUCHED] = { "stacks", "below, once used" },
-	[ROW_STACKS_UNTOUCHED] = { "stacks", "below, never touched" },
-	[ROW_STACKS_LOCKED] = { "stacks", "below, zeros, locked" },
-	[ROW_STACKS_HUGE] = { "stacks", "below, zeros, in huge pages" },
-	[ROW_STACKS_ZEROS] = { "stacks", "below, zeros" },
+	[ROW_STACKS_TOUCHED] = { "stacks", "unused now, was used" },
+	[ROW_STACKS_UNTOUCHED] = { "stacks", "never used" },
+	[ROW_STACKS_LOCKED] = { "stacks", "unused zeros, locked" },
+	[ROW_STACKS_HUGE] = { "stacks", "unused zeros, in huge pages" },
+	[ROW_STACKS_ZEROS] = { "stacks", "unused zeros" },
 	[ROW_GUARD] = { "stacks", "guard pages" },
 	[ROW_FIBERS_USED] = { "stacks", "fibers: in use" },
-	[ROW_FIBERS_TOUCHED] = { "stacks", "fibers: once used" },
-	[ROW_FIBERS_UNTOUCHED] = { "stacks", "fibers: never touched" },
+	[ROW_FIBERS_TOUCHED] = { "stacks", "fibers: was used" },
+	[ROW_FIBERS_UNTOUCHED] = { "stacks", "fibers: never used" },
 	[ROW_FINISHED] = { "stacks", "of ended threads" },
 	[ROW_CODE] = { "modules", "code" },
 	[ROW_CONSTANTS] = { "modules", "read-only data" },
@@ -52,7 +52,7 @@ static const struct {
 	[ROW_FILES] = { "files", "mapped" },
 	[ROW_SHARED] = { "files", "shared memory" },
 	[ROW_KERNEL] = { "kernel", "vdso, vvar" },
-	[ROW_LOADER] = { OTHER_MEMORY, "TLS, and the loader's" },
+	[ROW_LOADER] = { OTHER_MEMORY, "TLS and loader" },
 	[ROW_GIVEN_BACK] = { OTHER_MEMORY, "given back by MADV_FREE" },
 };
 

@@ -6,7 +6,7 @@
 
 enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
 
-static const char RESERVED[] = "no access: reserved";
+static const char RESERVED[] = "reserved (PROT_NONE)";
 
 struct guessing {
 	struct unknowns *unknowns;
@@ -290,7 +290,7 @@ static struct error *guess_by_heap(struct guessing *guessing)
 
 	for (size_t i = 0; i < heap_claim_count(index); i++)
 		total += heap_claim(index, i).end - heap_claim(index, i).start;
-	progress_begin(analysis_progress(guessing->analysis), "guessing whose memory is", total);
+	progress_begin(analysis_progress(guessing->analysis), "finding owners of memory", total);
 	for (size_t i = 0; i < heap_claim_count(index); i++) {
 		struct memory_range claim = heap_claim(index, i);
 

@@ -173,7 +173,7 @@ struct error *units_find(struct analysis *analysis, const arena_number *only_are
 	arrays_use(analysis_account(analysis), &ret->groups, &search.used);
 	if (keepers)
 		TRY(pinned_begin(analysis, &ret->keepers, &pins));
-	progress_begin(search.progress, "looking at pools", 0);
+	progress_begin(search.progress, "examining pools", 0);
 	error = heaps_visit_units(analysis_heaps(analysis), count_unit, &search);
 	array_release(&search.used);
 	if (!error && !only_arena)

@@ -212,7 +212,7 @@ static struct error *count_all(struct search *search)
 	bitmap_or(wasteful, &search->found->zeros);
 	bitmap_or(wasteful, &search->found->duplicates.copies);
 	TRY(signatures_need(search->analysis, wasteful));
-	progress_begin(progress, "telling what things are", wasteful->count);
+	progress_begin(progress, "naming allocations", wasteful->count);
 	bitmap_for_each(id, wasteful) {
 		TRY(count_allocation(search, (allocation_id)id));
 		TRY(progress_check_at(progress, id, &told));

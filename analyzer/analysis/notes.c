@@ -9,16 +9,16 @@ static bool tell_narrow(const struct analysis *analysis, struct findings *findin
 {
 	if (!analysis_is_narrow(analysis))
 		return false;
-	findings_add(findings, FINDING_NOTE, "of %s, disguised pointers are not read yet",
+	findings_add(findings, FINDING_NOTE, "disguised pointers of %s are not read yet",
 		     analysis->image->arch->name);
 	for (const struct runtime *const *kind = analysis->runtime_kinds; *kind; kind++)
 		if (runtime_is_loaded(*kind, analysis->program))
 			findings_add(
 				findings, FINDING_NOTE,
-				"%s is loaded, whose objects are not read where words are of 4 bytes: they are not counted, and memory that it has outside of known heaps is a root%s",
+				"%s is loaded, and its objects are not read in 32-bit programs: they are not counted, and its memory outside of known heaps is a root%s",
 				(*kind)->name,
 				(*kind)->integer
-					? "; a block whose address only an integer has looks leaked"
+					? "; a block whose only reference is an integer looks leaked"
 					: "");
 	return true;
 }
@@ -30,7 +30,7 @@ static bool tell_collection(const struct analysis *analysis, struct findings *fi
 	if (name)
 		findings_add(
 			findings, FINDING_NOTE,
-			"the collector of %s was at work: what it was about to free is in use or garbage yet",
+			"the collector of %s was running: objects that it was about to free still count as in use or garbage",
 			name);
 	return name;
 }

@@ -186,7 +186,7 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 	uint64_t told = 0;
 	size_t hint = 0;
 
-	progress_begin(progress, "counting what there is", used->count);
+	progress_begin(progress, "counting allocations", used->count);
 	bitmap_for_each(position, used) {
 		allocation_id id = (allocation_id)position;
 		struct memory_range range = allocation_range_near(index, id, &hint);

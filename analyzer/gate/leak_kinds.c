@@ -212,7 +212,7 @@ static struct error *add_side(struct analysis *analysis, const struct patterns *
 	side->kinds.memory.account = analysis_account(analysis);
 	if (!error)
 		error = array_resize(&side->kinds, count);
-	progress_begin(progress, "telling leaks apart", count);
+	progress_begin(progress, "grouping leaks", count);
 	for (size_t i = 0; !error && i < count; i++) {
 		error = add_root(&collector, &side->leaks->roots[i], side->kinds.items + i);
 		if (!error && i % BETWEEN_STEPS == BETWEEN_STEPS - 1)

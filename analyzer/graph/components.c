@@ -185,7 +185,7 @@ static struct error *fill(struct components *components, struct memory_account *
 
 	TRY(number_vertices(components));
 	TRY(array_resize(&finder.visit, components->vertices + (size_t)1));
-	progress_begin(progress, "finding what leads to each other", components->vertices);
+	progress_begin(progress, "finding cycles", components->vertices);
 	return find_components(&finder);
 }
 

@@ -722,7 +722,7 @@ struct error *dominators_create(const struct dominators_input *input, struct dom
 	if (input->roots.count >= SEVERAL - allocation_used(input->index)->count)
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "more than 4,294,967,295 allocations and roots");
-	progress_begin(input->progress, "finding who alone holds what",
+	progress_begin(input->progress, "computing dominators",
 		       2 * bitmap_weight(allocation_used(input->index)));
 	TRY(find_tree(input, dominators));
 	*ret = take(dominators);

@@ -264,7 +264,7 @@ static struct error *mark(const struct graph *graph, const struct bitmap *from,
 	};
 	struct error *error;
 
-	progress_begin(progress, "finding what is reachable", reached->count);
+	progress_begin(progress, "marking reachable allocations", reached->count);
 	TRY(work_pool_create(&pool));
 	team.pool = pool;
 	error = parallel_for(team.threads, team.threads, work, &team);

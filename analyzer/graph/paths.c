@@ -316,7 +316,7 @@ struct error *distances_create(const struct graph *graph, const struct bitmap *s
 
 	TRY_MEMORY(distances);
 	arrays_use(account, &distances->steps, &distances->heads);
-	progress_begin(progress, "finding the shortest ways", sources->count);
+	progress_begin(progress, "finding shortest paths", sources->count);
 	TRY(find_distances(distances, graph, sources, &queue, progress));
 	*ret = take(distances);
 	return NULL;

@@ -135,8 +135,7 @@ static struct error *find_sources(struct finder *finder, const struct bitmap *wa
 	uint64_t told = 0;
 
 	table_release(&finder->sources);
-	progress_begin(finder->input->progress, "finding which roots share what",
-		       dominators_count(tree));
+	progress_begin(finder->input->progress, "finding shared memory", dominators_count(tree));
 	for (size_t i = 0; i < dominators_count(tree); i++) {
 		TRY(progress_check_at(finder->input->progress, i, &told));
 		if (i == end) {

@@ -406,7 +406,7 @@ static struct error *count_edges(struct turning *turning)
 	TRY(array_resize(&turning->places, turning->unit_count * turning->bucket_count));
 	TRY(array_resize(&turning->seen, turning->from->count));
 	TRY(bitmap_init(&turning->repeats, turning->edge_count, account));
-	TRY(run(turning, "counting who is referred to", turning->unit_count, count_unit));
+	TRY(run(turning, "counting referrers", turning->unit_count, count_unit));
 	array_release(&turning->seen);
 	return NULL;
 }
@@ -434,7 +434,7 @@ static struct error *transpose_buckets(struct turning *turning)
 			.sources.memory.account = turning->places.memory.account,
 			.last.memory.account = turning->places.memory.account,
 		};
-	return run(turning, "finding who refers to whom", turning->bucket_count, transpose_bucket);
+	return run(turning, "reversing references", turning->bucket_count, transpose_bucket);
 }
 
 static void turning_deinit(struct turning *turning)

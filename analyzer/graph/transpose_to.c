@@ -82,7 +82,7 @@ static struct error *collect(struct collector *collector, const struct graph *gr
 {
 	uint64_t told = 0;
 
-	progress_begin(progress, "finding who refers to some", graph->count);
+	progress_begin(progress, "finding referrers", graph->count);
 	bitmap_for_each(id, sources) {
 		TRY(progress_check_at(progress, id, &told));
 		TRY(collect_row(collector, graph, targets, (allocation_id)id));

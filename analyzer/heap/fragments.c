@@ -134,7 +134,7 @@ struct error *heap_pages_visit(const struct allocation_index *index, struct prog
 		.page.start = NO_PAGE,
 	};
 
-	progress_begin(progress, "looking at pages", allocation_count(index));
+	progress_begin(progress, "examining pages", allocation_count(index));
 	for (size_t i = 0; i < heap_region_count(index); i++)
 		TRY(visit_region(&walk, heap_region(index, i), progress));
 	return end_page(&walk);
@@ -392,7 +392,7 @@ struct error *fragments_create(const struct heaps *heaps, const struct image *im
 	TRY(heaps_wake(heaps));
 	TRY(count_blocks(&survey));
 	TRY(heap_pages_visit(survey.index, progress, count_page, &survey));
-	progress_begin(progress, "looking at free pages", 0);
+	progress_begin(progress, "examining free pages", 0);
 	heaps_visit_spare(heaps, count_spare, &survey);
 	if (survey.interrupted)
 		return error_create(ERROR_INTERRUPTED, "interrupted");

@@ -191,7 +191,7 @@ static void report(const struct heap_context *context, const struct module *modu
 	if (number < UNSUPPORTED && strcmp(unsupported[number].name, GO) == 0 && has_libc(context))
 		findings_add(
 			context->findings, FINDING_NOTE,
-			"%s is in Go: objects of Go are no allocations here, and hold what they refer to until Go frees them",
+			"%s is in Go: objects of Go are not counted as allocations, and hold what they refer to until Go frees them",
 			module->path);
 	else if (number == UNSUPPORTED && may_pass_on(module))
 		findings_add(
@@ -202,7 +202,7 @@ static void report(const struct heap_context *context, const struct module *modu
 		 !unsupported[number].narrow)
 		findings_add(
 			context->findings, FINDING_INCOMPLETE,
-			"%s is loaded (%s), and its heap is not read where words are of 4 bytes: what it allocated is not counted",
+			"%s is loaded (%s), and its heap is not read in 32-bit programs: what it allocated is not counted",
 			unsupported[number].name, module->path);
 	else if (number < UNSUPPORTED && unsupported[number].read)
 		findings_add(

@@ -175,7 +175,7 @@ static void report_files(const struct absence *absence, struct findings *finding
 {
 	report_lack(
 		&absence->huge, "memory in huge pages", FINDING_INCOMPLETE,
-		", for bit 6 (shared) or 5 (private) of coredump_filter was not set: what only they refer to looks leaked",
+		", because bit 6 (shared) or 5 (private) of coredump_filter was not set: what only they refer to looks leaked",
 		findings);
 	report_lack(&absence->shared, "writable shared file mappings", FINDING_INCOMPLETE,
 		    ": what only they refer to looks leaked", findings);

@@ -113,7 +113,7 @@ static struct error *visit_all(struct search *search)
 	uint64_t levels = search->input->levels;
 	bool go_on = true;
 
-	progress_begin(progress, "finding who holds them", 0);
+	progress_begin(progress, "finding holders", 0);
 	for (size_t i = 0; go_on && i < search->queue.count; i++) {
 		struct held held = search->queue.items[i];
 

@@ -258,7 +258,7 @@ static struct error *note_allocations(struct nameless *nameless)
 	size_t hint = 0;
 
 	TRY(find_pages(&batch, &pages));
-	progress_begin(progress, "finding who holds them", allocation_count(index));
+	progress_begin(progress, "finding holders", allocation_count(index));
 	bitmap_for_each(id, allocation_used(index)) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 		uint64_t before = passed;
@@ -442,9 +442,11 @@ static char *name_member(const struct nameless *nameless, const struct holder *h
 	else if (step->offset == FIRST_ELEMENT)
 		length = asprintf(&text, "an array or large structure");
 	else
-		length = asprintf(&text, "+0x%" PRIx64 " of %s0x%" PRIx64, step->offset,
-				  holder->rank == RANK_LIKE ? "a chain of " : "size ",
-				  kind_value(step->key));
+		length = asprintf(&text,
+				  holder->rank == RANK_LIKE ? "a linked list (link at +0x%" PRIx64
+							      ", nodes of 0x%" PRIx64 " bytes)"
+							    : "+0x%" PRIx64 " of size 0x%" PRIx64,
+				  step->offset, kind_value(step->key));
 	return length < 0 ? NULL : text;
 }
 

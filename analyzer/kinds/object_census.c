@@ -219,8 +219,7 @@ static struct error *read_objects(struct counting *counting)
 	size_t next = bitmap_next(sources, 0);
 	uint64_t passed = 0, bytes = 0;
 
-	progress_begin(analysis_progress(analysis), "finding what objects are made of",
-		       sources->count);
+	progress_begin(analysis_progress(analysis), "finding blocks of objects", sources->count);
 	while (next < sources->count) {
 		allocation_id id = (allocation_id)next;
 		size_t end = next + AT_ONCE < sources->count ? next + AT_ONCE : sources->count;

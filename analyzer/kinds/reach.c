@@ -119,7 +119,7 @@ static struct error *go_over_all(struct reach *reach)
 		threads = chunks ? (unsigned int)chunks : 1;
 	reach->masks = calloc(threads, sizeof(*reach->masks));
 	TRY_MEMORY(reach->masks);
-	progress_begin(reach->input->progress, "finding what types reach",
+	progress_begin(reach->input->progress, "finding reachable types",
 		       (chunks + 1) * component_member_count(reach->components));
 	for (unsigned int i = 0; !error && i < threads; i++) {
 		reach->masks[i].account = reach->input->account;

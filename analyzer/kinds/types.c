@@ -31,7 +31,7 @@ static struct error *count_all(struct finder *finder)
 	uint32_t *groups = finder->found->groups.items;
 	uint64_t told = 0;
 
-	progress_begin(progress, "telling what things are", finder->found->live.count);
+	progress_begin(progress, "naming allocations", finder->found->live.count);
 	bitmap_for_each(id, &finder->found->live) {
 		kind_key key = kind_type(finder->analysis, finder->patterns, (allocation_id)id);
 		struct tally tally = {

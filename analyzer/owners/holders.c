@@ -303,7 +303,7 @@ static struct error *walk(struct finder *finder)
 	size_t count = dominators_count(finder->tree), next, ahead = 0;
 	uint64_t told = 0;
 
-	progress_begin(progress, "finding what holds most", count);
+	progress_begin(progress, "finding largest holders", count);
 	for (size_t i = 0; i < count; i = next) {
 		size_t end = dominators_end(finder->tree, i);
 		uint64_t retained = dominators_bytes(finder->tree, i, end);

@@ -85,7 +85,7 @@ static struct error *name_all(struct builder *builder)
 	uint64_t told = 0;
 	size_t hint = 0;
 
-	progress_begin(progress, "finding what each allocation is", used->count);
+	progress_begin(progress, "finding kinds", used->count);
 	for (size_t id = 0; id < used->count; id++) {
 		struct memory_range range;
 		kind_key key = KIND_UNKNOWN;
@@ -297,7 +297,7 @@ static struct error *count_used(struct builder *builder)
 	size_t positions = dominators_count(tree);
 
 	builder->heavy = dominators_bytes(tree, 0, positions) / HEAVY + 1;
-	progress_begin(progress, "finding who holds what, by kind", positions);
+	progress_begin(progress, "grouping holders by kind", positions);
 	for (size_t i = 0; i < positions; i++) {
 		if (i % BETWEEN_CHECKS == BETWEEN_CHECKS - 1)
 			TRY(progress_check(progress, BETWEEN_CHECKS));

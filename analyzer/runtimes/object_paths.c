@@ -84,7 +84,7 @@ struct error *object_paths_create(const struct object_paths_input *input, struct
 	TRY_MEMORY(paths);
 	paths->list = input->list;
 	paths->from.memory.account = input->account;
-	progress_begin(input->progress, "finding what reaches objects", allocations);
+	progress_begin(input->progress, "finding paths to objects", allocations);
 	for (size_t i = 0; i < runtime_count(input->list); i++) {
 		struct object_space *space =
 			runtimes_space(input->list, runtime_at(input->list, i));

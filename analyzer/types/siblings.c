@@ -598,7 +598,7 @@ struct error *siblings_expect(struct typing *typing, struct memory_account *acco
 	*ret = false;
 	if (!typing || typing->allocations.count == 0)
 		return NULL;
-	progress_begin(typing->input.progress, "looking for what may look like a type",
+	progress_begin(typing->input.progress, "finding candidates for types",
 		       2 * allocation_count(typing->input.index));
 	error = find_siblings(&search);
 	bitmap_for_each(id, allocation_used(typing->input.index)) {

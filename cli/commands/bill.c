@@ -57,7 +57,7 @@ static void write_heaps(const struct bill *bill, const struct heaps *heaps, stru
 {
 	static const struct table table = TABLE(
 		"heaps",
-		"\nOf {resident,} resident bytes, allocations in use have {used,}[, garbage {garbage,}];\nwhat is free in heaps has {free,}, their overhead {overhead,}.",
+		"\nResident: {resident,} bytes. Allocations in use have {used,}[, garbage {garbage,}],\nfree memory in heaps {free,}, overhead of heaps {overhead,}.",
 		{ "resident", VALUE_BYTES }, { "used", VALUE_BYTES }, { "garbage", VALUE_BYTES },
 		{ "free", VALUE_BYTES }, { "overhead", VALUE_BYTES });
 	struct heap_shares shares = bill_heap_shares(bill, heaps);
@@ -86,12 +86,12 @@ static void write_residency(const struct bill *bill, const struct image *image,
 		[RESIDENCY_SMAPS] = RESIDENCY_TABLE(
 			"Resident is what the kernel reported for each mapping when the core was made."),
 		[RESIDENCY_HOLES] = RESIDENCY_TABLE(
-			"The holes of the core show what was resident, except for {of files,} bytes of files: at most those."),
+			"Residency is read from the holes of the core; {of files,} bytes of files may not have been resident."),
 		[RESIDENCY_ZEROS] = RESIDENCY_TABLE(
-			"The core does not say what was resident: at most {most,} bytes. Pages of zeros\ncount as absent, pages of files as resident."),
+			"Residency is estimated from page contents: at most {most,} bytes. Pages of zeros\ncount as absent, pages of files as resident."),
 	};
 	static const struct table lost = RESIDENCY_TABLE(
-		"A packed core, or one from a pipe, does not say what was resident: at most\n{most,} bytes. Pages of zeros count as absent, pages of files as resident.");
+		"A packed core, or one from a pipe, has no holes. Residency is estimated from page\ncontents: at most {most,} bytes. Pages of zeros count as absent, pages of files as resident.");
 	static const char *const names[] = {
 		[RESIDENCY_SMAPS] = "smaps",
 		[RESIDENCY_HOLES] = "holes",

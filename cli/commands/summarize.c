@@ -55,7 +55,7 @@ static struct error *find_groups(struct analysis *analysis, const struct range_k
 	enum { BETWEEN_LOOKS = 1 << 16 };
 	struct progress *progress = analysis_progress(analysis);
 
-	progress_begin(progress, "looking at what is there", ranges->count);
+	progress_begin(progress, "grouping members", ranges->count);
 	for (size_t i = 0; i < ranges->count; i++) {
 		struct range range = ranges_at(ranges, i);
 

@@ -366,8 +366,8 @@ static void tell_unseen(struct run *run, size_t unseen)
 	if (unseen > 0)
 		session_note(
 			&run->session,
-			"note: %zu other process%s ended unseen: --follow-forks analyses them, too",
-			unseen, unseen == 1 ? "" : "es");
+			"note: %zu child process%s not checked: --follow-forks checks children, too",
+			unseen, unseen == 1 ? " was" : "es were");
 }
 
 static void follow(struct run *run, const struct watch_message *message)

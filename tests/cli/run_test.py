@@ -128,7 +128,7 @@ class RunTest(unittest.TestCase):
         shell = ["sh", "-c", f"{self.program} 1; {self.program} 1; exit 0"]
         result = run("--", *shell)
         self.assertEqual(result.returncode, 0, result)
-        self.assertIn("note: 2 other processes ended unseen: --follow-forks",
+        self.assertIn("note: 2 child processes were not checked: --follow-forks",
                       result.stderr)
         self.assertNotIn("unseen", run("--quiet", "--", *shell).stderr)
         result = run("--follow-forks", "--", *shell)

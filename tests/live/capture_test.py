@@ -99,7 +99,7 @@ class CaptureTest(unittest.TestCase):
                                folder=cls.folder)
         result = run(HEAPCORE, "snap", cls.mappings.pid, "-o",
                      cls.path("core"))
-        if "may not be looked into" in result.stderr:
+        if "may not be traced" in result.stderr:
             cls.tearDownClass()
             raise unittest.SkipTest(result.stderr)
         cls.said = result

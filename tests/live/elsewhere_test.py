@@ -227,7 +227,7 @@ class ElsewhereTest(harness.LiveTest):
         os.rename(program, self.path("moved"))
         answer = harness.ask(library, "summarize", "used")
         self.assertIn("(elsewhere+0x", answer.stdout)
-        self.assertRegex(answer.stderr, f"note: names of classes need "
+        self.assertRegex(answer.stderr, f"note: class names need "
                          f"{program} \\(build-id [0-9a-f]{{40}}\\), which is "
                          f"not here: use --sysroot\n")
         self.assertEqual(answer.stderr.count(f"classes need {program}"), 1)
@@ -237,7 +237,7 @@ class ElsewhereTest(harness.LiveTest):
         self.assertIn("), which is not below the sysroot\n", answer.stderr)
         self.compile("elsewhere", compiler="c++", text="int main() { }")
         answer = harness.ask(library, "summarize", "used")
-        self.assertIn("), the file here is another build of it: use "
+        self.assertIn("), the file here is another build, perhaps upgraded since: use "
                       "--sysroot\n", answer.stderr)
         remove_elf_headers(core)
         answer = harness.ask(self.write(core), "summarize", "used")

@@ -110,7 +110,7 @@ class Go(harness.LiveTest):
         process = self.start([self.path("program")])
         self.core = harness.snap(process, self.path("core"))
         harness.end(process)
-        self.assertIn("is in Go: objects of Go are no allocations here",
+        self.assertIn("is in Go: objects of Go are not counted as allocations",
                       harness.ask(self.core, "count leaked").stderr)
         truth = json.loads(process.said[0])
         self.check_bill(truth["stats"])

@@ -147,7 +147,7 @@ class LateTest(harness.LiveTest):
         self.addCleanup(looking.communicate)
         looking.stdin.write("count used\n")
         looking.stdin.flush()
-        # Nothing comes where it may not be looked into.
+        # Nothing comes where it may not be traced.
         if looking.stdout.readline():
             program.stdin.close()
             said, *_ = select.select([program.stdout], [], [], harness.TIMEOUT)
@@ -165,7 +165,7 @@ class WaitingTest(harness.LiveTest):
 
     def look(self, *words):
         result = harness.run(harness.HEAPCORE, *words)
-        if "may not be looked into" in result.stderr:
+        if "may not be traced" in result.stderr:
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result)
 

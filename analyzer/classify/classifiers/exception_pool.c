@@ -35,7 +35,7 @@ static void match(struct reader *reader, const struct reference *reference)
 
 const struct classifier classifier_exception_pool = {
 	.name = "ExceptionPool",
-	.summary = "what libstdc++ keeps for exceptions when memory is out",
+	.summary = "libstdc++'s reserve for exceptions when memory is out",
 	.role = "libstdc++'s pool for exceptions, whose variable is",
 	.strength = STRENGTH_LINKED,
 	.narrow = true,

@@ -42,7 +42,7 @@ static void inspect_link_map(struct reader *reader, const struct subject *subjec
 
 const struct classifier classifier_link_map = {
 	.name = "LinkMap",
-	.summary = "what the loader knows of a library loaded later",
+	.summary = "the loader's record of a library loaded later",
 	.role = "a link map of the loader",
 	.narrow = true,
 	.strength = STRENGTH_MARKED,

@@ -83,7 +83,7 @@ static void inspect_ssl_ctx(struct reader *reader, const struct subject *subject
 
 const struct classifier classifier_ssl_ctx = {
 	.name = "SSL_CTX",
-	.summary = "what connections of OpenSSL share",
+	.summary = "settings that connections of OpenSSL share",
 	.role = "an SSL_CTX of OpenSSL",
 	.strength = STRENGTH_MARKED,
 	.inspect = inspect_ssl_ctx,

@@ -183,8 +183,9 @@ static const char *file_obstacle(const struct debug_module *module,
 {
 	switch (module->module->state) {
 	case FILE_OTHER_BUILD:
-		return options->sysroot ? "the sysroot has another build of it"
-					: "the file here is another build of it: use --sysroot";
+		return options->sysroot
+			       ? "the sysroot has another build"
+			       : "the file here is another build, perhaps upgraded since: use --sysroot";
 	case FILE_NOT_THERE:
 		if (module->module->path[0] != '/')
 			return "the core does not say in which folder it is";
@@ -214,8 +215,8 @@ void debug_miss_names(struct debug *debug, uint64_t address)
 	    module->module->path[0] == '[' || module_has_constants(debug->image, module->module))
 		return;
 	module->names_missed = true;
-	findings_add(debug->findings, FINDING_NOTE, "names of classes need %s, %s",
-		     module_title(module), file_obstacle(module, &debug->options));
+	findings_add(debug->findings, FINDING_NOTE, "class names need %s, %s", module_title(module),
+		     file_obstacle(module, &debug->options));
 }
 
 /* One line has to say what to do. */

@@ -259,5 +259,5 @@ const struct runtime runtime_chained = {
 	.release = chained_release,
 	.is_left_over = is_left_over,
 	.leaks_note =
-		"a debug header chains all blocks in one list, as that of mcheck() does: its links are taken for no references, or nothing would ever be leaked",
+		"a debug header, such as that of mcheck(), links all blocks in one list: its links do not count as references, because nothing would be leaked then",
 };

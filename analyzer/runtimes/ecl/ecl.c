@@ -390,7 +390,7 @@ const struct runtime runtime_ecl = {
 
 const struct classifier classifier_ecl_array =
 	ECL(inspect, .name = "EclArray", .kind = ECL_ARRAY, .strength = STRENGTH_MARKED,
-	    .summary = "an array of ECL of several dimensions, without its elements",
+	    .summary = "a multidimensional array of ECL, without its elements",
 	    .role = "an array of ECL");
 
 const struct classifier classifier_ecl_bignum =

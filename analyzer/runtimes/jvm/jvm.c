@@ -86,5 +86,5 @@ const struct runtime runtime_jvm = {
 	.release = release,
 	.memory = memory,
 	.leaks_note =
-		"a Java virtual machine is loaded: its objects are no allocations here, and hold what they refer to",
+		"a Java virtual machine is loaded: its objects are not counted as allocations, and hold what they refer to",
 };

@@ -54,5 +54,5 @@ const struct runtime runtime_node = {
 	.tell_path = node_tell_path,
 	.pages = &pages,
 	.leaks_note =
-		"Node.js is loaded: V8's objects are no allocations here, and hold what they refer to until V8 frees them",
+		"Node.js is loaded: V8's objects are not counted as allocations, and hold what they refer to until V8 frees them",
 };

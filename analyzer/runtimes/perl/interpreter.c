@@ -255,7 +255,8 @@ const char *perl_known_leak(struct object_space *space, allocation_id id)
 	if (perl->left.count > 0 && id == perl->locale)
 		return "the locale that its thread used when perl_destruct() ended that";
 
-	return is_left(perl, id) ? "what its interpreter held when perl_free() freed it" : NULL;
+	return is_left(perl, id) ? "memory that its interpreter held when perl_free() freed it"
+				 : NULL;
 }
 
 struct error *perl_find_interpreters(struct perl *perl)

@@ -44,7 +44,7 @@ const struct classifier classifier_perl_arena_table =
 	       .role = "a table of arenas of Perl");
 
 const struct classifier classifier_perl_body =
-	MARKED(BODY, .name = "PerlBody", .summary = "what a value of Perl has besides its head",
+	MARKED(BODY, .name = "PerlBody", .summary = "the body of a value of Perl",
 	       .role = "the body of the value");
 
 const struct classifier classifier_perl_code =
@@ -52,7 +52,7 @@ const struct classifier classifier_perl_code =
 	       .role = "the code of the subroutine");
 
 const struct classifier classifier_perl_data =
-	WEAK(DATA, .name = "PerlData", .summary = "what C code keeps for an object of Perl",
+	WEAK(DATA, .name = "PerlData", .summary = "data of C code for an object of Perl",
 	     .role = "the data of the object");
 
 const struct classifier classifier_perl_glob = MARKED(
@@ -72,7 +72,7 @@ const struct classifier classifier_perl_hash_key =
 	       .role = "a key of the hash");
 
 const struct classifier classifier_perl_interpreter =
-	MARKED(INTERPRETER, .name = "PerlInterpreter", .summary = "what an interpreter of Perl has",
+	MARKED(INTERPRETER, .name = "PerlInterpreter", .summary = "memory of a Perl interpreter",
 	       .role = "memory of the interpreter");
 
 const struct classifier classifier_perl_magic =
@@ -80,8 +80,7 @@ const struct classifier classifier_perl_magic =
 	       .role = "magic of the value");
 
 const struct classifier classifier_perl_part =
-	WEAK(OTHER, .name = "PerlPart",
-	     .summary = "what only a value of Perl, or a part of it, leads to",
+	WEAK(OTHER, .name = "PerlPart", .summary = "memory reachable only from a value of Perl",
 	     .role = "a part of the value");
 
 const struct classifier classifier_perl_shared_key =
@@ -96,6 +95,6 @@ const struct classifier classifier_perl_string_text =
 	MARKED(TEXT, .name = "PerlStringText", .summary = "the text of a string of Perl",
 	       .role = "the text of the string");
 
-const struct classifier classifier_perl_weak_list = MARKED(
-	WEAK, .name = "PerlWeakList", .summary = "what has weak references to a value of Perl",
-	.role = "weak references to the value");
+const struct classifier classifier_perl_weak_list =
+	MARKED(WEAK, .name = "PerlWeakList", .summary = "weak references to a value of Perl",
+	       .role = "weak references to the value");

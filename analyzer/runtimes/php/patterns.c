@@ -38,7 +38,7 @@ const struct classifier classifier_php_function =
 
 const struct classifier classifier_php_member =
 	MARKED(MEMBER, .name = "PhpMember",
-	       .summary = "what PHP knows of a member or constant of a class, or of arguments",
+	       .summary = "PHP's record of a member or constant of a class, or of arguments",
 	       .role = "a description of members or arguments");
 
 const struct classifier classifier_php_names = MARKED(
@@ -48,7 +48,7 @@ const struct classifier classifier_php_names = MARKED(
 /* Other shapes say more. */
 const struct classifier classifier_php_part =
 	PART(OTHER, .name = "PhpPart", .strength = STRENGTH_TEXT,
-	     .summary = "what only the engine of PHP, a class, a function or an object leads to",
+	     .summary = "memory reachable only from PHP's engine, a class, a function or an object",
 	     .role = "a part of it");
 
 const struct classifier classifier_php_table =

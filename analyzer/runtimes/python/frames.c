@@ -569,7 +569,7 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 	reading.self = self_of(program, thread);
 	/* Said once: a program that embeds Python, as gdb does, may run none. */
 	if (!threads->layout && thread == 0)
-		visit_damage(&reading, 0, "no thread runs Python, or none was found that does");
+		visit_damage(&reading, 0, "no thread that runs Python was found");
 	else if (threads->layout && reading.self &&
 		 (find_state(&reading, threads->state, NEXT, &frame) ||
 		  find_state(&reading, threads->state, PREVIOUS, &frame)))

@@ -133,7 +133,7 @@ const char *ruby_known_leak(struct object_space *space, allocation_id id)
 		{ is_keywords_of_method, "names of keywords of built-in methods that were freed" },
 		{ is_autoload, "files to be loaded by constants that its end freed" },
 		{ is_stack, "the stack of the main thread, which its end left" },
-		{ is_native_thread, "what it knows of the system's main thread" },
+		{ is_native_thread, "its record of the system's main thread" },
 	};
 	struct ruby *ruby = (struct ruby *)space;
 	struct view view = { ruby->space.image };

@@ -75,11 +75,11 @@ extern const struct runtime runtime_ruby;
 
 const struct classifier classifier_ruby_class_extension =
 	PART(.name = "RubyClassExtension", .kind = CLASS_EXTENSION,
-	     .summary = "what a class of Ruby has besides its slot, up to 3.1",
+	     .summary = "a part of a class of Ruby, up to 3.1",
 	     .role = "the extension of the class");
 
 const struct classifier classifier_ruby_data =
-	PART(.name = "RubyData", .kind = DATA, .summary = "what C code keeps for an object of Ruby",
+	PART(.name = "RubyData", .kind = DATA, .summary = "data of C code for an object of Ruby",
 	     .role = "the data of the object");
 
 const struct classifier classifier_ruby_hash_table =
