@@ -12,8 +12,8 @@
 enum { KEY_ALLOW = 256, KEY_MAXIMUM_MEMORY, KEY_NO_CONTENT, KEY_SYSROOT, KEY_DEBUG_DIR };
 
 static const char DOCUMENTATION[] =
-	"Let an assistant in an editor look into cores, by the Model Context Protocol: JSON-RPC on standard input and output. CORE is opened at first; other cores only if they are below a folder DIR.\v"
-	"Nothing is written, no program is started, and nothing is sent anywhere but to standard output. The tools are 'open', 'overview', 'summarize', 'list', 'show', 'explain', 'path', 'tree', 'bill', 'fragmentation', 'backtrace', 'sql', 'diff' and 'help', with the switches of the commands; 'heapcore://report' is the report of the open core.\n"
+	"Let an assistant in an editor read cores, by the Model Context Protocol: JSON-RPC on standard input and output. CORE is opened at first; other cores only if they are below a folder DIR.\v"
+	"It is read-only: it writes no file, starts no program, and sends nothing anywhere but to standard output. The tools are 'open', 'overview', 'summarize', 'list', 'show', 'explain', 'path', 'tree', 'bill', 'fragmentation', 'backtrace', 'sql', 'diff' and 'help', with the switches of the commands; 'heapcore://report' is the report of the open core.\n"
 	"\n"
 	"Answers hold contents of memory, unless --no-content is given.";
 
@@ -27,7 +27,7 @@ struct mcp_options {
 static const struct argp_option options[] = {
 	{ "allow", KEY_ALLOW, "DIR", 0, "Let cores below DIR be opened (may be repeated)", 0 },
 	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Use at most SIZE of memory, beside a core itself (default: the machine's)", 0 },
+	  "Use at most SIZE of memory in addition to the core itself (default: the machine's)", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
 	  0 },
 	{ "sysroot", KEY_SYSROOT, "DIR", 0,

@@ -7,9 +7,9 @@ static const struct resource {
 	const char *uri, *name, *type, *format, *text;
 } resources[] = {
 	{ "heapcore://report", "report", "text/plain", "text",
-	  "All that one looks at first in the open core. Strings come from the memory of a process." },
+	  "An overview of the open core. Strings come from the memory of a process." },
 	{ "heapcore://report.html", "report.html", "text/html", "html",
-	  "The same as a page for a browser, with more of it. Strings come from the memory of a process." },
+	  "The same as a page for a browser, in more detail. Strings come from the memory of a process." },
 };
 
 struct error *resources_list(struct server *server, const json_t *params, json_t **ret)

@@ -126,7 +126,7 @@ static const char *describe_word(const char *name)
 		{ "query",
 		  "In SQLite's SQL. '.tables' lists the tables, '.schema NAME' the columns of one" },
 		{ "old", "Older cores, the oldest first" },
-		{ "thread", "Its number" },
+		{ "thread", "The number of a thread" },
 		{ "word",
 		  "A command, a set, a switch as --extend, a %Pattern, or a topic, as sets" },
 	};
@@ -186,7 +186,7 @@ static json_t *schema_of_limit(void)
 {
 	return json_pack("{s:s, s:i, s:i, s:s}", "type", "integer", "minimum", 1, "maximum",
 			 (int)MOST_ROWS, "description",
-			 "At most that many rows of a table; 100 without this");
+			 "At most that many rows of a table; 100 by default");
 }
 
 /*
@@ -207,8 +207,9 @@ json_t *schema_of_command(const struct command *command)
 	if (!command) {
 		json_object_set_new(
 			properties, "core",
-			json_pack("{s:s, s:s}", "type", "string", "description",
-				  "Its file; without it, the cores that may be opened are listed"));
+			json_pack(
+				"{s:s, s:s}", "type", "string", "description",
+				"The file of the core; without it, the cores that may be opened are listed"));
 		return make_object(properties, required);
 	}
 	words = words_of(command);

@@ -20,7 +20,7 @@ struct diff_arguments {
 
 static const struct argp_option options[] = {
 	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner", 0,
-	  "What to compare by; the default is kind: the pattern, else the class, type or signature, else the identity, else the size. fingerprint compares leaks only",
+	  "The aspect to compare by; the default is kind: the pattern, else the class, type or signature, else the identity, else the size. fingerprint compares leaks only",
 	  0 },
 	{ "elapsed", KEY_ELAPSED, "TIME", 0,
 	  "Time from the oldest core to this one, such as 90s, 30m, 12h or 7d", 0 },

@@ -186,7 +186,7 @@ static struct error *facts_run(struct analysis *analysis, const void *arguments,
 
 const struct command command_facts = {
 	.name = "facts",
-	.summary = "Tell what 'heapcore fleet' keeps of a core",
+	.summary = "Print what 'heapcore fleet' stores for a core",
 	.example = "facts",
 	.description =
 		"The program and its build-id, totals, the bill, leaks with their fingerprints, and the 100 kinds with the most bytes. With '--format ndjson' the rows can be made on one machine and loaded on another, by 'heapcore fleet ROWS.ndjson'.",

@@ -19,17 +19,17 @@ struct find_arguments {
 enum { KEY_LIMIT = 'n', KEY_SKIP = 'k', KEY_TEXT = 't' };
 
 static const struct argp_option find32_options[] = {
-	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
+	{ "limit", KEY_LIMIT, "COUNT", 0, "Show at most that many", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
-	  "Leave out matches there; may be repeated", 0 },
+	  "Skip matches there; may be repeated", 0 },
 	{ 0 },
 };
 
 static const struct argp_option findbytes_options[] = {
 	{ "text", KEY_TEXT, "TEXT", 0, "Look for these characters", 0 },
-	{ "limit", KEY_LIMIT, "COUNT", 0, "Show that many at most", 0 },
+	{ "limit", KEY_LIMIT, "COUNT", 0, "Show at most that many", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
-	  "Leave out matches there; may be repeated", 0 },
+	  "Skip matches there; may be repeated", 0 },
 	{ 0 },
 };
 

@@ -312,7 +312,7 @@ const struct command command_show = {
 		   "show 55d0c0ffee10   # its members, where its type is known\n"
 		   "show stacks --show-up-to 80 --limit 1",
 	.description =
-		"Where debug information gives the type of an address, or of a set narrowed to a C type or a class of Crystal, contents are members with names and values, as in gdb. Members of objects of PHP and elements of its arrays have names and keys without it. Of an object of Crystal without it, they are words by offset, each with what it leads to. Otherwise, and with --ascii or --show-up-to, they are words, 32 bytes to a line, after the offset of the line.",
+		"Where debug information gives the type of an address, or of a set narrowed to a C type or a class of Crystal, contents are members with names and values, as in gdb. Members of objects of PHP and elements of its arrays have names and keys without it. For an object of Crystal without it, they are words by offset, each with its target. Otherwise, and with --ascii or --show-up-to, they are words, 32 bytes to a line, after the offset of the line.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = contents_options,

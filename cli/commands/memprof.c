@@ -425,8 +425,9 @@ enum { QUESTIONS = COUNT_OF(questions) };
 static const struct argp_option options[] = {
 	{ "levels", 'L', "N", 0,
 	  "For 'graph': follow references over N levels, 0 for all; 5 by default", 0 },
-	{ "objects", 'O', "N", 0, "Of 'graph': begin with N objects, 0 for all; 10 otherwise", 0 },
-	{ "pretty", 'P', NULL, 0, "Of 'allocations': write a Markdown table", 0 },
+	{ "objects", 'O', "N", 0, "For 'graph': begin with N objects, 0 for all; 10 by default",
+	  0 },
+	{ "pretty", 'P', NULL, 0, "For 'allocations': write a Markdown table", 0 },
 	{ "min-bytes", 'b', "N", 0, "For 'allocations': leave out lines of less than N bytes", 0 },
 	{ 0 },
 };
@@ -529,7 +530,7 @@ const struct command command_memprof = {
 		"'counts' shows the number of live objects of each type: what is in use and not garbage, as after GC.collect.\n"
 		"'sizes' shows the bytes of the objects of each type, with everything that they refer to, directly or indirectly. Shared objects count once for each type that refers to them. With thousands of types in a large heap, those with the fewest objects are left out, and a note says so. 'size' shows the same for one allocation.\n"
 		"'graph' shows what holds the objects of a type, for https://mermaid.live to draw: first the objects, then each reference with its field and its level, which is 0 for references to these objects. Fields have names where debug information has them, otherwise offsets.\n"
-		"'allocations' shows counts and bytes of everything live. A core does not record which calls allocated it, so the type is shown instead, with the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size. Of a class of Crystal, the functions of which one made each object are shown, as read from the program's code, if there are three or fewer: 'in one of: load() at app.cr:12'.\n"
+		"'allocations' shows counts and bytes of everything live. A core does not record which calls allocated it, so the type is shown instead, with the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size. For a class of Crystal, the functions that make its objects are shown, as read from the program's code, if there are three or fewer: 'in one of: load() at app.cr:12'.\n"
 		"In a program of Crystal, 'counts' and 'sizes' list classes, strings among them; one whose name is not known is shown as '(class 12)'. In other programs, they list the groups of 'summarize': classes, patterns and identities, but not what has only a size.",
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",

@@ -74,7 +74,7 @@ const struct command command_top = {
 	.words = "[SET [KIND]]",
 	.example = "top\n"
 		   "top leaked",
-	.description = "The same as 'summarize SET', of 'used'.",
+	.description = "As 'summarize SET', with 'used' by default.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.sums_up = true,

@@ -45,11 +45,11 @@ static struct error *path_run(struct analysis *analysis, const void *input, stru
 
 const struct command command_path = {
 	.name = "path",
-	.summary = "Show the shortest way from a root to an allocation, in a line",
+	.summary = "Show the shortest path from a root to an allocation, in a line",
 	.words = "ADDRESS",
 	.example = "path 55d0c0ffee10",
 	.description =
-		"The way is of kinds, behind the variable or the place on a stack that it begins at, and a list is one step: \"struct node.next (x7)\"; that to an object of Python is in its words: \"app.users['anna'].orders[3]\". What leaked has none. 'explain' shows each reference with its address, and with '--all' the nearest root of each kind; path(ADDRESS) in 'sql' is the same for many.",
+		"The path begins at a variable or a place on a stack and goes on by kinds; a list is one step: \"struct node.next (x7)\". To an object of Python, it is an expression: \"app.users['anna'].orders[3]\". A leaked allocation has none. 'explain' shows each reference with its address, and with '--all' the nearest root of each kind; path(ADDRESS) in 'sql' is the same for many.",
 	.word = WORD_ADDRESS,
 	.parse = path_parse,
 	.arguments_size = sizeof(struct path_arguments),

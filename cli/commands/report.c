@@ -243,7 +243,7 @@ static struct error *report_run(struct analysis *analysis, const void *arguments
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "Show all that one looks at first: on one page, of text or in HTML",
+	.summary = "Show an overview on one page, as text or HTML",
 	.words = "[OLD...]",
 	.example = "report\n"
 		   "report older.core",

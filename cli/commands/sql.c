@@ -97,7 +97,7 @@ const struct command command_sql = {
 		   "sql .schema allocation\n"
 		   "sql .help",
 	.description =
-		"Tables are of SQLite; docs/sql.md has examples. An allocation has an id, by which tables are joined. Addresses are integers, as 0x55d0c0ffee10, and shown in hexadecimal. text(ADDRESS), words(ADDRESS, N), name(ADDRESS) and path(ADDRESS) tell what is there and what holds it. At the prompt, behind -c and in scripts, a statement needs no quotes around it and keeps its own: it reaches to the end of the line, or to a semicolon with '> FILE', '| COMMAND' or nothing behind it. Without a query, each line is one up to '.quit'; a query ends with a semicolon. Nothing can be written.",
+		"Tables are of SQLite; docs/sql.md has examples. An allocation has an id, by which tables are joined. Addresses are integers, as 0x55d0c0ffee10, and shown in hexadecimal. text(ADDRESS), words(ADDRESS, N), name(ADDRESS) and path(ADDRESS) show what is there and what holds it. At the prompt, behind -c and in scripts, a statement needs no quotes around it and keeps its own: it reaches to the end of the line, or to a semicolon with '> FILE', '| COMMAND' or nothing behind it. Without a query, each line is one up to '.quit'; a query ends with a semicolon. The tables are read-only.",
 	.word = WORD_NONE,
 	.parse = sql_parse,
 	.release = sql_release,

@@ -52,9 +52,9 @@ static struct error *tree_run(struct analysis *analysis, const void *arguments,
 }
 
 static const struct argp_option options[] = {
-	{ "depth", KEY_DEPTH, "COUNT", 0, "Show that many levels of owners; 4 without this", 0 },
+	{ "depth", KEY_DEPTH, "COUNT", 0, "Show that many levels of owners; 4 by default", 0 },
 	{ "top", KEY_TOP, "COUNT", 0,
-	  "Show that many of what each owner holds, largest first; 8 without this", 0 },
+	  "Show that many holdings of each owner, largest first; 8 by default", 0 },
 	{ "min-retained", KEY_LEAST, "SIZE", 0, "Show only what retains at least that much", 0 },
 	{ 0 },
 };
@@ -68,7 +68,7 @@ const struct command command_tree = {
 	.description =
 		"Each line is what the line above alone holds: one allocation if it retains at least a fiftieth of what is used, else all of a kind. 'retained' is what would be freed with it, and 'bytes' its own part. "
 		"The nodes of a list or a tree are one line, and so are a container and its body. "
-		"What several roots share belongs to none of them, and the line says which they are if it is much; but a static variable is not said to share with a passing word on a stack. Without a set, all that is used counts.",
+		"Memory that several roots share belongs to none of them; the line names them if it is much; but a static variable does not share with a passing word on a stack. The set is 'used' by default.",
 	.word = WORD_SET,
 	.arguments_size = sizeof(struct tree_arguments),
 	.release = selection_release,

@@ -17,8 +17,8 @@ const struct topic topic_addresses = {
 		"    show (*conns).peer\n"
 		"    list incoming conns                in place of a set's address\n"
 		"    dump &conns 8                      the pointer itself\n"
-		"A pointer stands for what it points to, anything else for its own place; '&' has the place of a pointer, too. The first line says both: 'conns (in server, of type struct conn *) is at 0x55d0c0de4040, and points to 0x55d0c0ffee10.' Of a set's address, it is a note instead. '.' and '->' are the same. An index is a number, decimal or with 0x. One beyond an array is an error, but not behind a pointer, nor where an array is declared with no or one element.\n"
-		"Of several variables with a name, 'shop.c::count', 'libshop.so::count', 'serve::count' and 'app::count' say which: that of a file, a module, a function, a namespace or class. Of a thread-local variable, that of the main thread is meant; locals of running functions have no path. Without debug information, a variable with a symbol is known, but not its members.\n"
+		"A pointer stands for what it points to, anything else for its own place; '&' has the place of a pointer, too. The first line says both: 'conns (in server, of type struct conn *) is at 0x55d0c0de4040, and points to 0x55d0c0ffee10.' For a set's address, it is a note instead. '.' and '->' are the same. An index is a number, decimal or with 0x. One beyond an array is an error, but not behind a pointer, nor where an array is declared with no or one element.\n"
+		"If several variables have a name, 'shop.c::count', 'libshop.so::count', 'serve::count' and 'app::count' say which: that of a file, a module, a function, a namespace or class. A thread-local variable is that of the main thread; locals of running functions have no path. Without debug information, a variable with a symbol is known, but not its members.\n"
 		"An object of Python, Ruby, PHP, Perl or JavaScript is what 'explain' says that the program reaches it as, with quotes of either kind or none:\n"
 		"    explain __main__.LISTENERS\n"
 		"    show $cache[\"a\"]\n"
@@ -36,7 +36,7 @@ static void write_annotators(struct document *document)
 const struct topic topic_annotate = {
 	.name = "annotate",
 	.summary = "parts of an allocation, shown after it",
-	.text = "'--annotate WHAT[@OFFSET].ANNOTATOR' has 'list', 'show', 'describe' and 'explain' tell of parts of each allocation, with the offsets where they begin and end. WHAT is a kind ('help kinds'), a state of an extension ('help extend'), or * for all allocations; the annotator, too, may be *. With an offset, only what begins there is shown. The switch may be repeated.",
+	.text = "'--annotate WHAT[@OFFSET].ANNOTATOR' makes 'list', 'show', 'describe' and 'explain' show parts of each allocation, with the offsets where they begin and end. WHAT is a kind ('help kinds'), a state of an extension ('help extend'), or * for all allocations; the annotator, too, may be *. With an offset, only what begins there is shown. The switch may be repeated.",
 	.example = "list used app::Session --annotate *.* --limit 1\n"
 		   "list used --annotate app::Session.SSOString --limit 5\n"
 		   "list used app::Session --extend ->%MapOrSetNode=>M --annotate M.* --limit 5",
@@ -124,7 +124,7 @@ const struct topic topic_kinds = {
 const struct topic topic_leaks = {
 	.name = "leaks",
 	.summary = "what anchored, leaked and leak root mean",
-	.text = "A used allocation is anchored if the program can still reach it by references from a root. Roots are the static variables of the program and its libraries, other memory outside of the heaps, the live part of each stack, and the registers. A reference is an aligned word with an address anywhere inside of an allocation. What no root leads to is leaked: nothing can ever free it.\n"
+	.text = "A used allocation is anchored if the program can still reach it by references from a root. Roots are the static variables of the program and its libraries, other memory outside of the heaps, the live part of each stack, and the registers. A reference is an aligned word with an address anywhere inside of an allocation. What is not reachable from any root is leaked: nothing can ever free it.\n"
 		"    static variable ---> A ---> B ---> C      anchored\n"
 		"    \n"
 		"                         D ---> E ---> F      leaked:\n"
@@ -148,7 +148,7 @@ const struct topic topic_lines = {
 		"On a terminal, lists show the largest 20 first and say how many more there are, columns without room are left out and named, and $PAGER or 'less' shows what is longer than the screen. A pipe, a file and '--chap' get everything; so does a list with a '--limit' of its own.\n"
 		"Names of kinds and variables, 'passed' and 'failed' have colours on a terminal, unless NO_COLOR is set or '--color=never' is given. Bars are made of Unicode's blocks if the locale is UTF-8.\n"
 		"'#' also begins the comments in examples. The addresses in examples are invented; 'list' and 'enumerate' show real ones.\n"
-		"Ctrl-C ends a command, not heapcore. A prefix that only one command has is that command; 'bt' and 'where' are 'backtrace', 'x' is 'dump', 'p' and 'print' are 'show'. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
+		"Ctrl-C ends a command, not heapcore. A prefix that only one command has is that command; 'bt' and 'where' are 'backtrace', 'x' is 'dump', 'p' and 'print' are 'show', 'memory' is 'bill'. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
 		"with its line, and the rest still runs.",
 	.example = "list used --limit 100 | head -4\n"
 		   "list used --limit 3 --format csv\n"

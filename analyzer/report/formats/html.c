@@ -152,7 +152,7 @@ static void html_close(struct report *report)
 
 const struct report_format report_format_html = {
 	.name = "html",
-	.summary = "a page to look at and to send around, of 'report' only",
+	.summary = "one HTML page, for 'report' only",
 	.command = "report",
 	.state_size = sizeof(struct html_state),
 	.begin_table = html_begin_table,

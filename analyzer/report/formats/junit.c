@@ -270,7 +270,7 @@ static void junit_close(struct report *report)
 
 const struct report_format report_format_junit = {
 	.name = "junit",
-	.summary = "JUnit's XML, of 'gate'",
+	.summary = "JUnit XML, for 'gate'",
 	.command = "gate",
 	.state_size = sizeof(struct junit_state),
 	.row = junit_row,

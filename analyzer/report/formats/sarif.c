@@ -336,7 +336,7 @@ static void sarif_close(struct report *report)
 
 const struct report_format report_format_sarif = {
 	.name = "sarif",
-	.summary = "SARIF 2.1.0, of 'gate'",
+	.summary = "SARIF 2.1.0, for 'gate'",
 	.command = "gate",
 	.state_size = sizeof(struct sarif_state),
 	.row = sarif_row,
