@@ -47,6 +47,13 @@ class Words(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn(f"a.md:2: '{word}': write ", output)
 
+    def test_message_is_refused_where_a_comment_is_not(self):
+        status, output = check("a.c", 'int b; /* (nobody) */\nshow("held by "\n     "nobody");\n')
+        self.assertEqual(status, 1)
+        self.assertEqual(output.count("\n"), 1)
+        self.assertRegex(output, r"\Aa\.c:2: 'nobody': in a message, write ")
+        self.assertEqual(check("a.md", "held by nobody\n"), (0, ""))
+
 
 if __name__ == "__main__":
     unittest.main()

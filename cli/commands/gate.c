@@ -450,7 +450,7 @@ static void write_likely_held(const struct gate *gate, struct report *report)
 	if (disguised->list.count > 0 && !gate->options->likely)
 		rows_text(
 			report,
-			"What is likely held is no certain leak, and counts only with --likely. For example:");
+			"Allocations that are likely held count only with --likely. For example:");
 	for (size_t i = 0; i < disguised->list.count && i < SHOWN; i++)
 		anchor_write_likely(gate->analysis, disguised_at(disguised, i), report);
 }
