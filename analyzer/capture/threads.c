@@ -44,7 +44,7 @@ struct error *process_refusal(pid_t process)
 	if (geteuid() != 0 && owner != geteuid())
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "process %d belongs to another user (%" PRIu64
-				    "): only root may look into it",
+				    "): only root may trace it",
 				    process, owner);
 	if (failure == EPERM && holds_back_other_processes(&scope))
 		return error_create(

@@ -315,7 +315,7 @@ static void check_order(struct analysis *newest, const struct diff *diff)
 		if (old->source == TIME_UNKNOWN || old->source != now->source ||
 		    old->time <= now->time)
 			continue;
-		analysis_note(newest, "the cores are not ordered by time; name the oldest first");
+		analysis_note(newest, "the cores are not in order of time; name the oldest first");
 		return;
 	}
 }

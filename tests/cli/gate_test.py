@@ -249,7 +249,7 @@ class GateTest(unittest.TestCase):
             {"rule": "--max-leaked 99", "what": "leaked allocations",
              "limit": 99, "value": 12, "outcome": "passed"},
             {"rule": "--max-class shop::Nothing=1",
-             "what": "allocations in use of shop::Nothing (nothing is of that "
+             "what": "allocations in use of shop::Nothing (nothing has that "
                      "name)",
              "limit": 1, "value": 0, "outcome": "passed"}])
 

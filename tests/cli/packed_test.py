@@ -103,7 +103,7 @@ class PackedTest(unittest.TestCase):
         run = subprocess.run([HEAPCORE, "-"], input=self.bytes,
                              capture_output=True, timeout=TIMEOUT)
         self.assertEqual(run.returncode, WRONG_USAGE)
-        self.assertIn(b"commands are given as arguments", run.stderr)
+        self.assertIn(b"give commands as arguments", run.stderr)
 
     def test_core_comes_from_the_kernel_with_nothing_else_open(self):
         report = os.path.join(self.folder, "report.json")

@@ -111,7 +111,7 @@ class TerminalTest(unittest.TestCase):
             _, text = show(width, "-q", "-c", "list threads", self.core)
             with self.subTest(width=width):
                 if width > 60:
-                    self.assertIn("instruction", text.partition("(left out")[0])
+                    self.assertIn("PC", text.partition("(left out")[0])
                 self.assertIn("in function" if width == 132 else "function", text)
                 self.assertIn(re.findall(r"stack (?:start|end)(?=[,;])", text), left_out)
 

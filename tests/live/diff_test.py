@@ -106,6 +106,8 @@ class DiffTest(unittest.TestCase):
         cores, lost = self.server_cores("slow", 5)
         leaked = lost[-1] - lost[0]
         found = tables("diff", *cores, "--elapsed", "2h")
+        self.assertIn("the cores are not in order of time",
+                      harness.ask("diff", cores[1], cores[0], *cores[2:]).stderr)
         self.assertEqual(found["comparison"][0]["relation"], "One process")
         first = found["growth"][:3]
         self.assertEqual({row["kind"] for row in first},

@@ -223,14 +223,14 @@ class ElsewhereTest(harness.LiveTest):
         program, library = self.path("elsewhere"), self.path("core")
         answer = harness.ask(library, "summarize", "used")
         self.assertIn("(Session)", answer.stdout)
-        self.assertNotIn("names of classes", answer.stderr)
+        self.assertNotIn("class names", answer.stderr)
         os.rename(program, self.path("moved"))
         answer = harness.ask(library, "summarize", "used")
         self.assertIn("(elsewhere+0x", answer.stdout)
         self.assertRegex(answer.stderr, f"note: class names need "
                          f"{program} \\(build-id [0-9a-f]{{40}}\\), which is "
                          f"not here: use --sysroot\n")
-        self.assertEqual(answer.stderr.count(f"classes need {program}"), 1)
+        self.assertEqual(answer.stderr.count(f"class names need {program}"), 1)
         os.mkdir(self.path("none"))
         answer = harness.ask("--sysroot", self.path("none"), library,
                              "summarize", "used")

@@ -86,8 +86,8 @@ class I386Test(harness.LiveTest):
 
     def check_heap(self, core):
         said = harness.ask(core, "count leaked").stderr
-        self.assertIn("of i386, disguised pointers are not read yet", said)
-        self.assertNotIn("whose objects are not read in 32-bit programs", said)
+        self.assertIn("disguised pointers of i386 are not read yet", said)
+        self.assertNotIn("its objects are not read in 32-bit programs", said)
         self.assertEqual(truth.check(harness.HEAPCORE, core, self.path("truth")), [])
 
     def test_program(self):
@@ -121,7 +121,7 @@ class I386Test(harness.LiveTest):
                                flags=["-m32", "-shared", "-fPIC"])
         program = self.compile("embeds", text=EMBEDS, flags=["-m32", "-x", "none", library])
         core = harness.gcore(self.start([program]), self.folder)
-        self.assertIn("python is loaded, whose objects are not read in 32-bit programs",
+        self.assertIn("python is loaded, and its objects are not read in 32-bit programs",
                       harness.ask(core, "count leaked").stderr)
 
     def test_static_program(self):

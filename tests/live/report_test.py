@@ -70,7 +70,7 @@ class ReportTest(LiveTest):
             for row in rows:  # which people read with what the owner is
                 row.pop("path", None)
             self.assertEqual(page.rows(name), rows, name)
-        # People read what the roots are as one text, programs as columns.
+        # People read the kind of roots as one text, programs as columns.
         rows = tables("-q", core, "summarize", "leakroots")["leak roots"]
         self.assertEqual(
             [{name: row[name] for name in row if name in rows[0]}
@@ -78,7 +78,7 @@ class ReportTest(LiveTest):
             [{name: row[name] for name in row if name.endswith(("roots", "lost"))}
              for row in rows])
         self.assertEqual(
-            [row["what_the_roots_are"] for row in page.rows("leak roots")],
+            [row["kind"] for row in page.rows("leak roots")],
             ["type " + row["type"] for row in rows])
         counted = {row["type"]: row["count"] for row in page.rows("group")
                    if row["type"]}

@@ -248,7 +248,7 @@ class DumpAll(harness.LiveTest):
         with harness.ended(harness.launch(["sleep", "1000"])) as process:
             core = harness.snap(process, self.path("other"))
         said = harness.ask("-q", core, "export", "dump_all", expected=(harness.USAGE,)).stderr
-        self.assertIn("there are none", said)
+        self.assertIn("has none", said)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from harness import FINE, FOUND, INCOMPLETE, LiveTest, gcore, run, snap
 
 UNKNOWN = "anonymous memory of unknown_heap"
 NESTED = "large blocks full of addresses of each other"
-CHAINED = "a debug header chains all blocks"
+CHAINED = "links all blocks in one list"
 HIDDEN = "where the core has no memory"
 
 

@@ -126,7 +126,7 @@ class VariablesTest(LiveTest):
                  "'server.db[1].id' is of type int, which has no members"),
                 ("dump *grid[0][0] 8", "'grid[0][0]' is of type int, which is no pointer"),
                 ("dump server.opaque->x 8",
-                 "no debug information tells the members of struct opaque"),
+                 "no debug information has the members of struct opaque"),
                 ("dump &constant 8",
                  "no global variable 'constant'"),
                 ("dump nosuch.x 8", "no global variable 'nosuch'"),
@@ -197,7 +197,7 @@ class VariablesTest(LiveTest):
         said = self.ask(core, "dump server 8").stdout
         self.assertTrue(re.match(r"server \(in program\) is at 0x\w+\.\n", said), said)
         self.assertEqual(self.fails(core, "dump server.db 8"),
-                         "no debug information tells the type of 'server'")
+                         "no debug information has the type of 'server'")
 
 
 if __name__ == "__main__":

@@ -308,7 +308,7 @@ TEST(search_for_arenas_ends)
 				 many || i < 0x300 ? ROW + i / 8 % 2 * RECORD : 0);
 		interpreter_open(&interpreter);
 		assert_int_equal(find_finding(analysis_findings(interpreter.analysis),
-					      "the search for Python's arenas was ended") != NULL,
+					      "the search for Python's arenas stopped") != NULL,
 				 many);
 	}
 }

@@ -227,9 +227,9 @@ TEST(operators_within_each_other_are_limited)
 	opened_init(&opened);
 	memset(path, '*', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
-	assert_wrong(&opened, path, "more than 64 operators are within each other");
+	assert_wrong(&opened, path, "more than 64 operators are nested");
 	memset(path, '(', sizeof(path) - 1);
-	assert_wrong(&opened, path, "more than 64 operators are within each other");
+	assert_wrong(&opened, path, "more than 64 operators are nested");
 }
 
 static bool add_member(void *data, const char *name)
