@@ -29,7 +29,7 @@ LAYERS = [
     "analyzer/heap/",
     "allocators/",
     ("analyzer/runtimes/runtime", "analyzer/runtimes/fibers.",
-     "analyzer/runtimes/object_classes."),
+     "analyzer/runtimes/object_classes.", "analyzer/runtimes/object_links."),
     "analyzer/graph/",
     "analyzer/classify/",
     "analyzer/types/",

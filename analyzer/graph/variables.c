@@ -3,6 +3,7 @@
 #include "analyzer/base/table.h"
 #include "analyzer/base/text.h"
 #include "analyzer/graph/embedding.h"
+#include "analyzer/runtimes/object_links.h"
 #include "analyzer/runtimes/runtimes.h"
 
 #include <inttypes.h>
@@ -304,7 +305,7 @@ static struct error *add_locals(struct finder *finder, struct object_space *spac
 
 		if (!bitmap_get(finder->input->anchored, local))
 			continue;
-		space->runtime->tell_path(space, &local, 1, false, path, sizeof(path));
+		object_tell_path(space, &local, 1, false, path, sizeof(path));
 		variable.name = strdup(path);
 		TRY(number_variable(finder, variable, &finder->last_number));
 		TRY(add_target(finder, local));
@@ -321,7 +322,7 @@ static struct error *add_language(struct finder *finder, struct object_space *sp
 
 	TRY(bitmap_init(&globals, count, finder->input->account));
 	TRY(bitmap_init(&locals, count, finder->input->account));
-	TRY(runtime->find_globals(space, &globals));
+	TRY(object_find_globals(space, &globals));
 	TRY(add_named(finder,
 		      (struct variable){ .name = format_text("globals of %s", runtime->name),
 					 .kind = ROOT_STATIC,

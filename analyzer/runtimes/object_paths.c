@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/runtimes/object_links.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static struct error *search_from(struct search *search, struct object_space *spa
 	}
 	for (size_t i = 0; i < search->queue.count; i++) {
 		search->source = search->queue.items[i];
-		TRY(space->runtime->visit_references(space, search->source, reach, search));
+		TRY(object_visit_references(space, search->source, reach, search));
 		TRY(progress_check(search->input->progress, 1));
 	}
 	search->paths->count += search->queue.count;
@@ -68,7 +69,7 @@ static struct error *search_space(const struct object_paths_input *input,
 	struct error *error;
 
 	TRY(bitmap_init(&names, paths->from.count, input->account));
-	TRY(space->runtime->find_globals(space, &names));
+	TRY(object_find_globals(space, &names));
 	if (space->runtime->find_locals)
 		TRY(space->runtime->find_locals(space, &names));
 	error = search_from(&search, space, &names);
@@ -164,7 +165,7 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 	length = length_of(paths, id);
 	if (length <= 2 * END) {
 		trace_back(paths, id, length, ids);
-		space->runtime->tell_path(space, ids, length, with_content, ret, size);
+		object_tell_path(space, ids, length, with_content, ret, size);
 		return true;
 	}
 	id = trace_back(paths, id, END, ids + END);
@@ -172,11 +173,11 @@ bool object_paths_tell(const struct object_paths *paths, allocation_id id, bool 
 		for (size_t i = length - END; i > END; i--)
 			id = paths->from.items[id] - 1;
 		trace_back(paths, id, END, ids);
-		space->runtime->tell_path(space, ids, END, with_content, ret, size / 2);
+		object_tell_path(space, ids, END, with_content, ret, size / 2);
 		used = strlen(ret);
 	}
 	used += (size_t)snprintf(ret + used, size - used, " ... ");
-	space->runtime->tell_path(space, ids + END, END, with_content, ret + used, size - used);
+	object_tell_path(space, ids + END, END, with_content, ret + used, size - used);
 	return true;
 }
 
@@ -258,8 +259,7 @@ static size_t match_steps(struct lookup *lookup, allocation_id id)
 	size_t length, matched;
 
 	lookup->ids[lookup->count] = id;
-	lookup->space->runtime->tell_path(lookup->space, lookup->ids, lookup->count + 1, true, text,
-					  sizeof(text));
+	object_tell_path(lookup->space, lookup->ids, lookup->count + 1, true, text, sizeof(text));
 	if (lookup->visitor.visit)
 		visit_path(lookup, text);
 	drop_quotes(text);
@@ -310,8 +310,8 @@ static struct error *follow_steps(struct lookup *lookup, allocation_id *ret)
 			return NULL;
 		lookup->best = lookup->matched;
 		lookup->next = NO_ALLOCATION;
-		TRY(lookup->space->runtime->visit_references(
-			lookup->space, lookup->ids[lookup->count - 1], look_at, lookup));
+		TRY(object_visit_references(lookup->space, lookup->ids[lookup->count - 1], look_at,
+					    lookup));
 		if (lookup->next == NO_ALLOCATION)
 			return NULL;
 		lookup->ids[lookup->count++] = lookup->next;

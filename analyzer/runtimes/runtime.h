@@ -12,11 +12,13 @@
  */
 #pragma once
 
+#include "analyzer/base/budget.h"
 #include "analyzer/capture/teardown.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/heap/unused.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/debug.h"
+#include "analyzer/program/debug/names.h"
 #include "analyzer/runtimes/fibers.h"
 #include "analyzer/runtimes/object_classes.h"
 
@@ -29,6 +31,12 @@ struct runtime_context {
 	const struct allocation_index *index;
 	struct memory_account *account;
 	const struct heaps *heaps; /* which the index is of */
+};
+
+/* The name of an object that needs no other object: "sys", "$users". */
+struct object_name {
+	allocation_id id;
+	const char *text;
 };
 
 struct object_space {
@@ -44,8 +52,11 @@ struct object_space {
 		};
 	};
 	struct object_classes classes;
-	bool has_objects; /* find_objects() found some */
-	bool has_ended;	  /* the program left them to the system: none is leaked by it */
+	struct name_pool texts;		 /* of names, which live as long as the space */
+	ARRAY(struct object_name) names; /* of the objects that have one, for paths */
+	struct budget steps;		 /* of visits of links: damage may have all share theirs */
+	bool has_objects;		 /* find_objects() found some */
+	bool has_ended; /* the program left them to the system: none is leaked by it */
 };
 
 /* How a runtime keeps an object. */
@@ -117,11 +128,12 @@ enum { MOST_OBJECT_MAKERS = 3 }; /* that are shown of a class */
 /* An error ends the visit. */
 typedef struct error *object_code_visitor(void *data, const struct object_code *code);
 
-/*
- * The word at place refers to the object; 0: several words together do. What is_link() says of that
- * word decides whether the reference exists: visitors need not ask. An error ends the visit.
- */
-typedef struct error *object_visitor(void *data, allocation_id id, uint64_t place);
+/* A step from an object to another, and a path of such, see object_links.h. */
+struct object_link;
+struct object_path;
+
+/* True: the visit is over. */
+typedef bool object_link_visitor(void *data, const struct object_link *link);
 
 /* A call of a function in the language. Texts are untrusted. */
 struct runtime_frame {
@@ -309,19 +321,18 @@ struct runtime {
 	 */
 	struct error *(*find_locals)(struct object_space *space, struct bitmap *ret);
 	/*
-	 * Required with find_globals(): visit the objects that an object refers to, also by way of
-	 * blocks that it has for itself, some perhaps twice. An error ends the visit.
+	 * Required with find_globals(): visit the links of an object, also by way of blocks that it
+	 * has for itself, some perhaps twice. No steps: as many as a visit may take.
 	 */
-	struct error *(*visit_references)(struct object_space *space, allocation_id id,
-					  object_visitor *visit, void *data);
-	/*
-	 * Required with find_globals(): write how the language gets from the first of a path of
-	 * such references to the last, as "app.users['anna'].orders[3]". It begins with the name of
-	 * the first, if that has one. Contents of memory, such as 'anna', are left out without
-	 * with_content.
-	 */
-	void (*tell_path)(struct object_space *space, const allocation_id *ids, size_t count,
-			  bool with_content, char *ret, size_t size);
+	struct error *(*visit_links)(struct object_space *space, allocation_id id,
+				     struct budget *steps, object_link_visitor *visit, void *data);
+	/* Optional: what links to the object have as target; NULL: its address. */
+	uint64_t (*target_of)(const struct object_space *space, allocation_id id);
+	/* Optional: whether paths do not take the link. */
+	bool (*skips)(struct object_space *space, struct view *view,
+		      const struct object_link *link);
+	/* Required with find_globals(): write a step. False: it is another link's. */
+	bool (*tell_step)(struct object_path *path, const struct object_link *link);
 	/*
 	 * Optional: visit what the object has by name or key, until visit() returns false. Keys
 	 * that are contents of memory are left out without with_content.

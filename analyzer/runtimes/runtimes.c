@@ -91,6 +91,8 @@ static void release_space(struct object_space *space)
 	if (space->runtime->release)
 		space->runtime->release(space);
 	object_classes_release(&space->classes);
+	array_release(&space->names);
+	name_pool_deinit(&space->texts);
 }
 
 static void close_space(struct object_space *space)

@@ -50,8 +50,9 @@ const struct runtime runtime_node = {
 	.is_link = node_is_link,
 	.find_unused = node_find_unused,
 	.find_globals = node_find_globals,
-	.visit_references = node_visit_references,
-	.tell_path = node_tell_path,
+	.visit_links = node_visit_links,
+	.target_of = node_tagged,
+	.tell_step = node_tell_step,
 	.pages = &pages,
 	.leaks_note =
 		"Node.js is loaded: V8's objects are not counted as allocations, and hold what they refer to until V8 frees them",

@@ -17,20 +17,12 @@
 
 enum { NODE_MOST_NAME = 256 };
 
-/* A named object, for paths: the global object, or variables of a script's own scope. */
-struct node_name {
-	allocation_id id;
-	const char *text;
-};
-
 struct node {
 	struct object_space space;
 	const struct v8_heap_parts *parts; /* of the heap */
 	struct address_map names; /* by their addresses, which are unique: the places of classes */
 	struct address_map maps;  /* by the addresses of maps: those of their objects' classes */
-	struct name_pool pool;
-	ARRAY(struct node_name) named;
-	uint64_t steps; /* that the search for paths took, see v8_step() */
+	uint64_t steps;		  /* that the search for paths took, see v8_step() */
 };
 
 extern const struct runtime runtime_node;
@@ -63,10 +55,10 @@ bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size
 void node_release(struct object_space *space);
 struct error *node_find_objects(struct object_space *space, struct debug *debug);
 struct error *node_find_globals(struct object_space *space, struct bitmap *ret);
-struct error *node_visit_references(struct object_space *space, allocation_id id,
-				    object_visitor *visit, void *data);
-void node_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		    bool with_content, char *ret, size_t size);
+struct error *node_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+			       object_link_visitor *visit, void *data);
+uint64_t node_tagged(const struct object_space *space, allocation_id id);
+bool node_tell_step(struct object_path *path, const struct object_link *link);
 struct error *node_find_unused(struct object_space *space, struct unused *ret);
 bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place);

@@ -19,16 +19,14 @@ void node_release(struct object_space *space)
 {
 	struct node *node = (struct node *)space;
 
-	array_release(&node->named);
 	tables_release(&node->names, &node->maps);
-	name_pool_deinit(&node->pool);
 }
 
 /* The place of the class of that name, a new one if there is none; places from 1 on are numbers. */
 static struct error *name_class(struct node *node, const char *name, uint32_t *ret)
 {
 	struct object_classes *classes = &node->space.classes;
-	const char *kept = name_pool_print(&node->pool, "%s", name);
+	const char *kept = name_pool_print(&node->space.texts, "%s", name);
 
 	TRY_MEMORY(kept);
 	*ret = address_map_find(&node->names, (uintptr_t)kept);
@@ -210,7 +208,7 @@ struct error *node_find_objects(struct object_space *space, struct debug *debug)
 		return NULL;
 	node->parts = v8_parts_of(heap);
 	reader.layout = &node->parts->layout;
-	arrays_use(space->account, &node->names, &node->maps, &node->named);
+	arrays_use(space->account, &node->names, &node->maps);
 	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
 	array_for_each(chunk, &node->parts->chunks)
 		if (v8_is_walked(chunk))

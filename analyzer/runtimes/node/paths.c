@@ -12,7 +12,7 @@
  * scope of a script of its own, a module of Node.js, by the file's name.
  */
 #include "analyzer/runtimes/node/node.h"
-#include "analyzer/runtimes/path_text.h"
+#include "analyzer/runtimes/object_links.h"
 
 #include <inttypes.h>
 
@@ -40,21 +40,13 @@ enum step {
 	STEP_BUFFER,
 };
 
-struct edge {
-	enum step step;
-	uint64_t name; /* a tagged address, a small number, or an index */
-	uint64_t value;
-};
-
-/* True ends the visit. */
-typedef bool edge_visitor(void *data, const struct edge *edge);
-
+/* A link's which is a tagged address, a small number, or an index. */
 struct walk {
 	const struct node *node;
 	struct v8_reader reader;
-	edge_visitor *visit;
+	object_link_visitor *visit;
 	void *data;
-	bool is_table; /* names of properties may be contents, as of a cache */
+	uint64_t is_table; /* names of properties may be contents, as of a cache */
 };
 
 static bool is_object(uint64_t word)
@@ -64,7 +56,9 @@ static bool is_object(uint64_t word)
 
 static bool follow(const struct walk *walk, enum step step, uint64_t name, uint64_t value)
 {
-	return is_object(value) && walk->visit(walk->data, &(struct edge){ step, name, value });
+	return is_object(value) &&
+	       walk->visit(walk->data,
+			   &(struct object_link){ step, value, 0, name, walk->is_table });
 }
 
 static bool word_at(struct walk *walk, uint64_t address, uint64_t *ret)
@@ -241,7 +235,7 @@ static void visit_edges(struct walk *walk, uint64_t address)
 	}
 }
 
-static struct walk walk_of(const struct node *node, edge_visitor *visit, void *data)
+static struct walk walk_of(const struct node *node, object_link_visitor *visit, void *data)
 {
 	return (struct walk){
 		.node = node,
@@ -251,51 +245,32 @@ static struct walk walk_of(const struct node *node, edge_visitor *visit, void *d
 	};
 }
 
-/* The object that the word is the tagged address of. */
-static allocation_id find_object(const struct node *node, uint64_t word)
+uint64_t node_tagged(const struct object_space *space, allocation_id id)
 {
-	allocation_id id = allocation_find(node->space.index, word - V8_STRONG);
-
-	return id != NO_ALLOCATION && object_class_of(&node->space, id) ? id : NO_ALLOCATION;
+	return allocation_start(space->index, id) + V8_STRONG;
 }
 
-struct reaching {
-	const struct node *node;
-	object_visitor *visit;
-	void *data;
-	struct error *error;
-};
-
-static bool reach(void *data, const struct edge *edge)
-{
-	struct reaching *reaching = data;
-	allocation_id id = find_object(reaching->node, edge->value);
-
-	if (id != NO_ALLOCATION)
-		reaching->error = reaching->visit(reaching->data, id, 0);
-	return reaching->error != NULL;
-}
-
-struct error *node_visit_references(struct object_space *space, allocation_id id,
-				    object_visitor *visit, void *data)
+struct error *node_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+			       object_link_visitor *visit, void *data)
 {
 	struct node *node = (struct node *)space;
-	struct reaching reaching = { node, visit, data, NULL };
-	struct walk walk = walk_of(node, reach, &reaching);
+	struct walk walk = walk_of(node, visit, data);
 
 	/* In a damaged dump, all objects may have the same elements. */
-	walk.reader.steps = node->steps;
-	visit_edges(&walk, allocation_start(node->space.index, id));
-	node->steps = walk.reader.steps;
-	return reaching.error;
+	if (steps)
+		walk.reader.steps = node->steps;
+	visit_edges(&walk, allocation_start(space->index, id));
+	if (steps)
+		node->steps = walk.reader.steps;
+	return NULL;
 }
 
-struct telling {
-	struct walk *walk;
-	struct path_text path;
-	uint64_t target; /* tagged */
-	bool is_first, with_content;
-};
+static bool read_text(struct object_path *path, uint64_t word, char ret[static MOST_KEY])
+{
+	struct walk walk = walk_of((const struct node *)path->space, NULL, NULL);
+
+	return v8_read_text(&walk.reader, word, ret, MOST_KEY);
+}
 
 static bool is_name(const char *text)
 {
@@ -306,104 +281,64 @@ static bool is_name(const char *text)
 }
 
 /* Numbers end in 0. */
-static void tell_key(struct telling *telling, const struct edge *edge)
+static void tell_key(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_KEY];
 
-	if (!telling->with_content)
-		path_text_add(&telling->path, ".get(...)");
-	else if (!(edge->name & 1))
-		path_text_add(&telling->path, ".get(%d)", (int)(edge->name >> 32));
-	else if (v8_read_text(&telling->walk->reader, edge->name, text, sizeof(text)))
-		path_text_add(&telling->path, ".get('%s')", text);
+	if (!path->with_content)
+		path_add(path, ".get(...)");
+	else if (!(link->which & 1))
+		path_add(path, ".get(%d)", (int)(link->which >> 32));
+	else if (read_text(path, link->which, text))
+		path_add(path, ".get('%s')", text);
 	else
-		path_text_add(&telling->path, ".get(object)");
+		path_add(path, ".get(object)");
 }
 
-static void tell_property(struct telling *telling, const struct edge *edge)
+static void tell_property(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_KEY];
 
-	if (telling->walk->is_table && !telling->with_content)
-		path_text_add(&telling->path, "[...]");
-	else if (!v8_read_text(&telling->walk->reader, edge->name, text, sizeof(text)))
-		path_text_add(&telling->path, "[symbol]");
+	if (link->number && !path->with_content)
+		path_add(path, "[...]");
+	else if (!read_text(path, link->which, text))
+		path_add(path, "[symbol]");
 	else if (is_name(text))
-		path_text_add(&telling->path, ".%s", text);
+		path_add(path, ".%s", text);
 	else
-		path_text_add(&telling->path, "['%s']", text);
+		path_add(path, "['%s']", text);
 }
 
-static bool tell(void *data, const struct edge *edge)
+bool node_tell_step(struct object_path *path, const struct object_link *link)
 {
-	struct telling *telling = data;
 	char text[MOST_KEY];
 
-	if (edge->value != telling->target)
-		return false;
-	switch (edge->step) {
+	switch ((enum step)link->kind) {
 	case STEP_PROPERTY:
-		tell_property(telling, edge);
+		tell_property(path, link);
 		break;
 	case STEP_INDEX:
-		path_text_add(&telling->path, "[%" PRIu64 "]", edge->name);
+		path_add(path, "[%" PRIu64 "]", link->which);
 		break;
 	case STEP_ENTRY:
-		tell_key(telling, edge);
+		tell_key(path, link);
 		break;
 	case STEP_MEMBER:
-		path_text_add(&telling->path, ".(member)");
+		path_add(path, ".(member)");
 		break;
 	case STEP_VARIABLE:
 		/* The first follows the name of a file. */
-		path_text_add(&telling->path, "%s%s", telling->is_first ? ": " : ".",
-			      edge->name && v8_read_text(&telling->walk->reader, edge->name, text,
-							 sizeof(text))
-				      ? text
-				      : "(variable)");
+		path_add(path, "%s%s", path->is_first ? ": " : ".",
+			 link->which && read_text(path, link->which, text) ? text : "(variable)");
 		break;
 	case STEP_CLOSURE:
-		path_text_add(&telling->path, ".(closure)");
+		path_add(path, ".(closure)");
 		break;
 	case STEP_BUFFER:
-		path_text_add(&telling->path, ".buffer");
+		path_add(path, ".buffer");
 		break;
 	}
 	return true;
-}
-
-void node_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		    bool with_content, char *ret, size_t size)
-{
-	const struct node *node = (const struct node *)space;
-	struct telling telling = {
-		.path = { ret, size, 0 },
-		.with_content = with_content,
-	};
-	struct walk walk = walk_of(node, tell, &telling);
-
-	telling.walk = &walk;
-	ret[0] = '\0';
-	array_for_each(name, &node->named)
-		if (name->id == ids[0]) {
-			path_text_add(&telling.path, "%s", name->text);
-			break;
-		}
-	for (size_t i = 0; i + 1 < count; i++) {
-		telling.is_first = i == 0;
-		telling.target = allocation_start(node->space.index, ids[i + 1]) + V8_STRONG;
-		visit_edges(&walk, allocation_start(node->space.index, ids[i]));
-	}
-}
-
-static struct error *add_name(struct node *node, struct bitmap *names, allocation_id id,
-			      const char *text)
-{
-	struct node_name name = { id, name_pool_print(&node->pool, "%s", text) };
-
-	TRY_MEMORY(name.text);
-	bitmap_set(names, id);
-	return array_append(&node->named, name);
 }
 
 /* The file of the script that the function is of; scripts within Node.js have other names. */
@@ -433,11 +368,11 @@ static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t
 	    !find_context(walk, context + ITEMS + V8_WORD, &outer) ||
 	    find_context(walk, outer + ITEMS + V8_WORD, &none))
 		return NULL;
-	id = find_object(node, context + V8_STRONG);
+	id = object_find(&node->space, context + V8_STRONG);
 	if (id == NO_ALLOCATION || bitmap_get(names, id) ||
 	    !read_file(walk, shared, file, sizeof(file)))
 		return NULL;
-	return add_name(node, names, id, file);
+	return object_name(&node->space, names, context + V8_STRONG, "%s", file);
 }
 
 struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
@@ -446,7 +381,6 @@ struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 	struct walk walk = walk_of(node, NULL, NULL);
 	size_t hint = 0;
 
-	node->named.count = 0;
 	node->steps = 0;
 	for (size_t i = 0; i < allocation_count(node->space.index); i++) {
 		struct v8_map map;
@@ -459,7 +393,7 @@ struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 		    !v8_is_script(&node->parts->layout, map.type))
 			continue;
 		if (map.type == node->parts->layout.global_type)
-			TRY(add_name(node, ret, (allocation_id)i, "globalThis"));
+			TRY(object_name(space, ret, start + V8_STRONG, "globalThis"));
 		else
 			TRY(gather_scope(node, &walk, start, ret));
 	}

@@ -20,7 +20,7 @@ struct bases {
 	bool is_over;
 };
 
-static bool visit_name(void *data, const struct perl_link *link)
+static bool visit_name(void *data, const struct object_link *link)
 {
 	struct bases *bases = data;
 	char name[PERL_MOST_NAME];
@@ -36,21 +36,21 @@ static bool visit_name(void *data, const struct perl_link *link)
 	return bases->is_over;
 }
 
-static bool find_list(void *data, const struct perl_link *link)
+static bool find_list(void *data, const struct object_link *link)
 {
 	struct bases *bases = data;
 
-	if (link->slot[0] == 'A')
+	if (link->name[0] == 'A')
 		bases->list = link->target;
 	return bases->list != 0;
 }
 
-static bool find_isa(void *data, const struct perl_link *link)
+static bool find_isa(void *data, const struct object_link *link)
 {
 	struct bases *bases = data;
 	char key[sizeof("ISA") + 1];
 
-	if (perl_read_key(&bases->view, link->text, key, sizeof(key)) && strcmp(key, "ISA") == 0)
+	if (perl_read_key(&bases->view, link->which, key, sizeof(key)) && strcmp(key, "ISA") == 0)
 		perl_visit_slots(bases->perl, &bases->view, link->target, find_list, bases);
 	return bases->list != 0;
 }
@@ -77,7 +77,7 @@ bool perl_visit_bases(struct object_space *space, uint64_t number,
 	    !perl_read_head(&view, number, &head) ||
 	    !perl_read_hash(perl->arenas, &view, &head, &hash))
 		return false;
-	perl->steps.left = perl->space.image->size;
+	perl->space.steps.left = perl->space.image->size;
 	if (hash.more && view_word(&view, hash.more + ORDERS, &orders) && orders &&
 	    view_word(&view, orders + ORDER, &order) && is_array(&bases, order))
 		bases.list = order;

@@ -86,7 +86,7 @@ static void tell_value(struct reading *reading, uint64_t address, char *ret, siz
 	}
 }
 
-static bool visit_local(void *data, const struct perl_link *link)
+static bool visit_local(void *data, const struct object_link *link)
 {
 	struct reading *reading = data;
 	struct perl *perl = reading->perl;
@@ -94,7 +94,7 @@ static bool visit_local(void *data, const struct perl_link *link)
 	struct runtime_local local = { .name = name, .address = link->target };
 	enum class_name_kind kind;
 
-	if (!read_text(&reading->view, link->text, name, sizeof(name)))
+	if (!read_text(&reading->view, link->which, name, sizeof(name)))
 		return false;
 	local.class_name = object_class_name(
 		&perl->space, object_class_of(&perl->space, perl_find_head(perl, link->target)),
@@ -158,7 +158,7 @@ struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
 	};
 	struct runtime_frame damage = { .damage = "a context of Perl is not there" };
 
-	perl->steps.left = perl->space.image->size;
+	perl->space.steps.left = perl->space.image->size;
 	array_for_each(interpreter, &perl->interpreters) {
 		bool is_only = perl->interpreters.count == 1 && program->thread_count == 1;
 

@@ -32,40 +32,40 @@ enum {
 	MOST_INFOS = 64,
 };
 
-static bool follow_head(struct perl *perl, const struct perl_link *link, perl_follow *follow,
-			void *data)
+static bool follow_head(struct perl *perl, const struct object_link *link,
+			object_link_visitor *follow, void *data)
 {
 	return perl_find_head(perl, link->target) != NO_ALLOCATION && follow(data, link);
 }
 
 static void visit_items(struct perl *perl, struct view *view, const struct perl_head *head,
-			perl_follow *follow, void *data)
+			object_link_visitor *follow, void *data)
 {
-	struct perl_link link = { .kind = LINK_ITEM };
+	struct object_link link = { .kind = LINK_ITEM };
 	uint64_t last;
 
 	if (!view_word(view, head->body + LAST_ITEM, &last))
 		return;
-	for (; link.number < last + 1 && budget_take(&perl->steps); link.number++)
+	for (; link.number < last + 1 && budget_take(&perl->space.steps); link.number++)
 		if (!view_word(view, head->value + PERL_WORD * link.number, &link.target) ||
 		    follow_head(perl, &link, follow, data))
 			return;
 }
 
 void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_head *head,
-			perl_follow *follow, void *data)
+			object_link_visitor *follow, void *data)
 {
-	struct perl_link link = { .kind = LINK_VALUE };
+	struct object_link link = { .kind = LINK_VALUE };
 	struct perl_hash hash;
 	uint64_t entry;
 
 	if (!perl_read_hash(perl->arenas, view, head, &hash))
 		return;
-	for (uint64_t i = 0; i < hash.chains && budget_take(&perl->steps); i++) {
+	for (uint64_t i = 0; i < hash.chains && budget_take(&perl->space.steps); i++) {
 		if (!view_word(view, hash.table + PERL_WORD * i, &entry))
 			return;
-		while (entry && budget_take(&perl->steps))
-			if (!view_word(view, entry + PERL_WORD, &link.text) ||
+		while (entry && budget_take(&perl->space.steps))
+			if (!view_word(view, entry + PERL_WORD, &link.which) ||
 			    !view_word(view, entry + 2 * (uint64_t)PERL_WORD, &link.target) ||
 			    follow_head(perl, &link, follow, data) ||
 			    !view_word(view, entry, &entry))
@@ -73,22 +73,22 @@ void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_
 	}
 }
 
-void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob, perl_follow *follow,
-		      void *data)
+void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob,
+		      object_link_visitor *follow, void *data)
 {
 	/* struct gp, gv.h */
 	static const struct {
 		uint64_t offset;
 		const char *name;
 	} slots[] = { { 0, "SCALAR" }, { 16, "CODE" }, { 32, "HASH" }, { 40, "ARRAY" } };
-	struct perl_link link = { .kind = LINK_SLOT };
+	struct object_link link = { .kind = LINK_SLOT };
 	struct perl_head head;
 
 	if (!perl_read_head(view, glob, &head) || !(head.flags & PERL_GLOB) ||
 	    (perl_type(&head) != PERL_PVGV && perl_type(&head) != PERL_PVLV))
 		return;
 	for (size_t i = 0; i < COUNT_OF(slots); i++) {
-		link.slot = slots[i].name;
+		link.name = slots[i].name;
 		if (view_word(view, head.value + slots[i].offset, &link.target) &&
 		    follow_head(perl, &link, follow, data))
 			return;
@@ -124,16 +124,16 @@ static bool is_in_scope(const struct pad_name *name, uint32_t number)
 
 /* Visit what the names stand for in one call. */
 static bool visit_pad(struct perl *perl, struct view *view, const uint64_t names[2], uint64_t pad,
-		      uint32_t number, perl_follow *follow, void *data)
+		      uint32_t number, object_link_visitor *follow, void *data)
 {
-	struct perl_link link = { .kind = LINK_VARIABLE };
+	struct object_link link = { .kind = LINK_VARIABLE };
 	struct perl_head head;
 	struct pad_name name;
 	uint64_t address;
 
 	if (perl_find_head(perl, pad) == NO_ALLOCATION || !perl_read_head(view, pad, &head))
 		return false;
-	for (uint64_t i = 1; i <= names[0] && i < MOST_VARIABLES && budget_take(&perl->steps);
+	for (uint64_t i = 1; i <= names[0] && i < MOST_VARIABLES && budget_take(&perl->space.steps);
 	     i++) {
 		if (!view_word(view, names[1] + PERL_WORD * i, &address) ||
 		    !view_word(view, head.value + PERL_WORD * i, &link.target))
@@ -141,7 +141,7 @@ static bool visit_pad(struct perl *perl, struct view *view, const uint64_t names
 		if (!address || !read_pad_name(perl, view, address, &name) || name.our ||
 		    !is_in_scope(&name, number))
 			continue;
-		link.text = name.text;
+		link.which = name.text;
 		if (follow_head(perl, &link, follow, data))
 			return true;
 	}
@@ -149,7 +149,7 @@ static bool visit_pad(struct perl *perl, struct view *view, const uint64_t names
 }
 
 void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,
-			  uint32_t number, perl_follow *follow, void *data)
+			  uint32_t number, object_link_visitor *follow, void *data)
 {
 	uint64_t pads, list[2], table, names[2], pad;
 	struct perl_head head;
@@ -166,10 +166,10 @@ void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, u
 			return;
 }
 
-void perl_visit_links(struct perl *perl, struct view *view, uint64_t address, perl_follow *follow,
-		      void *data)
+void perl_visit_links(struct perl *perl, struct view *view, uint64_t address,
+		      object_link_visitor *follow, void *data)
 {
-	struct perl_link link = { .kind = LINK_REFERENT };
+	struct object_link link = { .kind = LINK_REFERENT };
 	struct perl_head head;
 
 	if (!perl_read_head(view, address, &head))

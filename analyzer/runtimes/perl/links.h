@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "analyzer/runtimes/object_links.h"
 #include "analyzer/runtimes/perl/space.h"
 
 enum perl_link_kind {
@@ -20,30 +21,21 @@ enum perl_link_kind {
 	LINK_SLOT,     /* of a glob */
 };
 
-struct perl_link {
-	enum perl_link_kind kind;
-	uint64_t target; /* the head's address */
-	uint64_t number; /* of an item */
-	uint64_t text;	 /* the address of a key (HEK), or of a variable's name */
-	const char *slot;
-};
-
-/* Visit the links of the value until follow() returns true. */
-typedef bool perl_follow(void *data, const struct perl_link *link);
-void perl_visit_links(struct perl *perl, struct view *view, uint64_t address, perl_follow *follow,
-		      void *data);
+/* A link's name is of a slot; which, the address of a key (HEK) or of a variable's name. */
+void perl_visit_links(struct perl *perl, struct view *view, uint64_t address,
+		      object_link_visitor *follow, void *data);
 
 /* Visit the variables of CODE in the depth-th call of it; 0: in any. number: see below. */
 void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,
-			  uint32_t number, perl_follow *follow, void *data);
+			  uint32_t number, object_link_visitor *follow, void *data);
 
 /* Visit the slots of a glob. */
-void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob, perl_follow *follow,
-		      void *data);
+void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob,
+		      object_link_visitor *follow, void *data);
 
 /* Visit the entries of a hash. */
 void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_head *head,
-			perl_follow *follow, void *data);
+			object_link_visitor *follow, void *data);
 
 /* "main::work"; empty: it has none. */
 void perl_tell_code(const struct perl *perl, struct view *view, uint64_t code, char *ret,

@@ -29,10 +29,9 @@ void perl_release(struct object_space *space)
 	struct perl *perl = (struct perl *)space;
 
 	arrays_release(&perl->parts, &perl->links, &perl->found);
-	name_pool_deinit(&perl->names);
 	array_release(&perl->live);
 	table_release(&perl->weak);
-	arrays_release(&perl->interpreters, &perl->left, &perl->named);
+	arrays_release(&perl->interpreters, &perl->left);
 }
 
 allocation_id perl_find_head(const struct perl *perl, uint64_t address)
@@ -214,6 +213,6 @@ const char *perl_class_name(struct object_space *space, uint64_t number,
 	if (number < PERL_KINDS)
 		return kinds[number];
 	if (perl_read_package(perl, &view, number, name, sizeof(name)))
-		return name_pool_print(&perl->names, "%s", name);
-	return name_pool_print(&perl->names, "package@0x%" PRIx64, number);
+		return name_pool_print(&perl->space.texts, "%s", name);
+	return name_pool_print(&perl->space.texts, "package@0x%" PRIx64, number);
 }

@@ -2,7 +2,6 @@
  * How a program in Perl reaches a value: $main::app->{cache}{"user:17"}[3]. Paths begin at
  * variables of packages, subroutines, and variables of running code.
  */
-#include "analyzer/runtimes/path_text.h"
 #include "analyzer/runtimes/perl/links.h"
 
 #include "analyzer/base/text.h"
@@ -12,54 +11,31 @@
 
 enum { MOST_TEXT = 128 };
 
-struct visiting {
-	const struct perl *perl;
-	object_visitor *visit;
-	void *data;
-	struct error *error;
-};
-
-static bool visit_link(void *data, const struct perl_link *link)
+struct error *perl_visit_object(struct object_space *space, allocation_id id, struct budget *steps,
+				object_link_visitor *visit, void *data)
 {
-	struct visiting *visiting = data;
+	struct view view = { space->image };
 
-	visiting->error =
-		visiting->visit(visiting->data, perl_find_head(visiting->perl, link->target), 0);
-	return visiting->error != NULL;
+	perl_visit_links((struct perl *)space, &view, allocation_start(space->index, id), visit,
+			 data);
+	return NULL;
 }
 
-struct error *perl_visit_references(struct object_space *space, allocation_id id,
-				    object_visitor *visit, void *data)
-{
-	struct perl *perl = (struct perl *)space;
-	struct visiting visiting = { perl, visit, data, NULL };
-	struct view view = { perl->space.image };
-
-	perl_visit_links(perl, &view, allocation_start(perl->space.index, id), visit_link,
-			 &visiting);
-	return visiting.error;
-}
-
-/* Writes the steps of a path. */
-struct telling {
-	struct perl *perl;
-	struct view view;
-	bool with_content;
-	bool is_aggregate; /* all there is of the path is an array or hash with a name */
-	bool is_subscript; /* it ends in one, so an arrow is not needed */
-	uint64_t source, target;
-	struct path_text path;
+/* The state of a path. */
+enum {
+	IS_AGGREGATE = 1, /* all there is of it is an array or hash with a name */
+	IS_SUBSCRIPT = 2, /* it ends in one, so an arrow is not needed */
 };
 
 /* A key that can be written, and whether it needs quotes. */
-static bool read_key(struct telling *telling, uint64_t address, char ret[MOST_TEXT],
+static bool read_key(struct object_path *path, uint64_t address, char ret[MOST_TEXT],
 		     bool *ret_plain)
 {
 	uint64_t length;
 
-	if (!view_word(&telling->view, address, &length) || length >> 32 >= MOST_TEXT ||
-	    !perl_read_key(&telling->view, address, ret, MOST_TEXT) ||
-	    strlen(ret) != length >> 32 || text_run(ret, strlen(ret)) != strlen(ret))
+	if (!view_word(&path->view, address, &length) || length >> 32 >= MOST_TEXT ||
+	    !perl_read_key(&path->view, address, ret, MOST_TEXT) || strlen(ret) != length >> 32 ||
+	    text_run(ret, strlen(ret)) != strlen(ret))
 		return false;
 	*ret_plain = !isdigit((unsigned char)ret[0]) || strspn(ret, "0123456789") == strlen(ret);
 	*ret_plain = *ret_plain && ret[0] && (ret[0] != '0' || !ret[1]);
@@ -71,51 +47,50 @@ static bool read_key(struct telling *telling, uint64_t address, char ret[MOST_TE
 	return true;
 }
 
-static void add_key(struct telling *telling, uint64_t address)
+static void add_key(struct object_path *path, uint64_t address)
 {
 	char text[MOST_TEXT];
 	bool is_plain;
 
-	if (!telling->with_content || !read_key(telling, address, text, &is_plain)) {
-		path_text_add(&telling->path, "{...}");
+	if (!path->with_content || !read_key(path, address, text, &is_plain)) {
+		path_add(path, "{...}");
 	} else if (is_plain) {
-		path_text_add(&telling->path, "{%s}", text);
+		path_add(path, "{%s}", text);
 	} else {
-		path_text_add(&telling->path, "{\"");
+		path_add(path, "{\"");
 		for (const char *at = text; *at; at++)
-			path_text_add(&telling->path, strchr("\"\\$@", *at) ? "\\%c" : "%c", *at);
-		path_text_add(&telling->path, "\"}");
+			path_add(path, strchr("\"\\$@", *at) ? "\\%c" : "%c", *at);
+		path_add(path, "\"}");
 	}
 }
 
 /* An element of @a is $a[0]; of what a reference leads to, $r->[0]. */
-static void begin_subscript(struct telling *telling)
+static void begin_subscript(struct object_path *path)
 {
-	size_t length = strlen(telling->path.text);
-	char *sigil = strpbrk(telling->path.text, "@%");
+	size_t length = strlen(path->text);
+	char *sigil = strpbrk(path->text, "@%");
 
-	if (telling->is_aggregate && sigil)
+	if ((path->state & IS_AGGREGATE) && sigil)
 		*sigil = '$';
-	else if (!telling->is_subscript && length > 0)
-		path_text_add(&telling->path, "->");
-	telling->is_aggregate = false;
-	telling->is_subscript = true;
+	else if (!(path->state & IS_SUBSCRIPT) && length > 0)
+		path_add(path, "->");
+	path->state = IS_SUBSCRIPT;
 }
 
-static bool is_scalar(struct telling *telling, uint64_t address)
+static bool is_scalar(struct object_path *path, uint64_t address)
 {
 	struct perl_head head;
 
-	return perl_read_head(&telling->view, address, &head) && perl_type(&head) <= PERL_PVLV;
+	return perl_read_head(&path->view, address, &head) && perl_type(&head) <= PERL_PVLV;
 }
 
 /* A path to a reference's target is written like the reference, except for scalars. */
-static void add_referent(struct telling *telling)
+static void add_referent(struct object_path *path)
 {
-	if (!is_scalar(telling, telling->target))
+	if (!is_scalar(path, path->target))
 		return;
-	path_text_add(&telling->path, "->$*");
-	telling->is_subscript = false;
+	path_add(path, "->$*");
+	path->state &= ~(unsigned int)IS_SUBSCRIPT;
 }
 
 static bool read_name(struct view *view, uint64_t address, char *ret, size_t size)
@@ -128,57 +103,29 @@ static bool read_name(struct view *view, uint64_t address, char *ret, size_t siz
 	return i > 1 && strchr("$@%&", ret[0]);
 }
 
-static bool tell_link(void *data, const struct perl_link *link)
+bool perl_tell_step(struct object_path *path, const struct object_link *link)
 {
-	struct telling *telling = data;
 	char name[MOST_TEXT];
 
-	if (link->target != telling->target)
-		return false;
+	if (path->is_first && strpbrk(path->text, "@%"))
+		path->state = IS_AGGREGATE;
 	if (link->kind == LINK_ITEM) {
-		begin_subscript(telling);
-		path_text_add(&telling->path, "[%" PRIu64 "]", link->number);
+		begin_subscript(path);
+		path_add(path, "[%" PRIu64 "]", link->number);
 	} else if (link->kind == LINK_VALUE) {
-		begin_subscript(telling);
-		add_key(telling, link->text);
+		begin_subscript(path);
+		add_key(path, link->which);
 	} else if (link->kind == LINK_REFERENT) {
-		add_referent(telling);
+		add_referent(path);
 	} else if (link->kind == LINK_SLOT) {
-		path_text_add(&telling->path, "->*{%s}", link->slot);
-		telling->is_subscript = false;
+		path_add(path, "->*{%s}", link->name);
+		path->state &= ~(unsigned int)IS_SUBSCRIPT;
 	} else {
-		path_text_add(&telling->path, "->(my %s)",
-			      read_name(&telling->view, link->text, name, sizeof(name)) ? name
-											: "?");
-		telling->is_subscript = false;
+		path_add(path, "->(my %s)",
+			 read_name(&path->view, link->which, name, sizeof(name)) ? name : "?");
+		path->state &= ~(unsigned int)IS_SUBSCRIPT;
 	}
 	return true;
-}
-
-void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		    bool with_content, char *ret, size_t size)
-{
-	struct perl *perl = (struct perl *)space;
-	struct telling telling = {
-		.perl = perl,
-		.view = { perl->space.image },
-		.with_content = with_content,
-		.path = { ret, size, 0 },
-	};
-	struct view view = { perl->space.image };
-
-	ret[0] = '\0';
-	array_for_each(name, &perl->named)
-		if (name->id == ids[0]) {
-			path_text_add(&telling.path, "%s", name->text);
-			telling.is_aggregate = name->is_aggregate;
-			break;
-		}
-	for (size_t i = 0; i + 1 < count; i++) {
-		telling.source = allocation_start(perl->space.index, ids[i]);
-		telling.target = allocation_start(perl->space.index, ids[i + 1]);
-		perl_visit_links(perl, &view, telling.source, tell_link, &telling);
-	}
 }
 
 /* Collects named values. */
@@ -194,25 +141,19 @@ struct gathering {
 static void gather(struct gathering *gathering, uint64_t address, const char *before, char sigil,
 		   const char *package, const char *name)
 {
-	struct perl *perl = gathering->perl;
-	struct perl_name found = { .id = perl_find_head(perl, address) };
-
-	if (gathering->error || found.id == NO_ALLOCATION || bitmap_get(gathering->names, found.id))
-		return;
-	found.is_aggregate = sigil == '@' || sigil == '%';
-	found.text = name_pool_print(&perl->names, "%s%c%s%s%s", before, sigil, package,
-				     package[0] ? "::" : "", name);
-	gathering->error = found.text ? array_append(&perl->named, found) : &error_no_memory;
-	bitmap_set(gathering->names, found.id);
+	if (!gathering->error)
+		gathering->error = object_name(&gathering->perl->space, gathering->names, address,
+					       "%s%c%s%s%s", before, sigil, package,
+					       package[0] ? "::" : "", name);
 }
 
-static bool gather_slot(void *data, const struct perl_link *link)
+static bool gather_slot(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
 	size_t length = strlen(gathering->key);
-	char sigil = link->slot[0] == 'S'   ? '$'
-		     : link->slot[0] == 'C' ? '&'
-		     : link->slot[0] == 'H' ? '%'
+	char sigil = link->name[0] == 'S'   ? '$'
+		     : link->name[0] == 'C' ? '&'
+		     : link->name[0] == 'H' ? '%'
 					    : '@';
 
 	/* Packages are hashes, too. */
@@ -222,11 +163,11 @@ static bool gather_slot(void *data, const struct perl_link *link)
 	return gathering->error != NULL;
 }
 
-static bool gather_glob(void *data, const struct perl_link *link)
+static bool gather_glob(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
 
-	if (perl_read_key(&gathering->view, link->text, gathering->key, sizeof(gathering->key)) &&
+	if (perl_read_key(&gathering->view, link->which, gathering->key, sizeof(gathering->key)) &&
 	    text_run(gathering->key, strlen(gathering->key)) == strlen(gathering->key))
 		perl_visit_slots(gathering->perl, &gathering->view, link->target, gather_slot,
 				 gathering);
@@ -254,12 +195,12 @@ static void gather_packages(struct gathering *gathering)
 }
 
 /* In key, the call that the variable is of; empty: of the main program. */
-static bool gather_variable(void *data, const struct perl_link *link)
+static bool gather_variable(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
 	char name[MOST_TEXT];
 
-	if (read_name(&gathering->view, link->text, name, sizeof(name)))
+	if (read_name(&gathering->view, link->which, name, sizeof(name)))
 		gather(gathering, link->target, gathering->key, name[0], "", name + 1);
 	return gathering->error != NULL;
 }
@@ -282,9 +223,6 @@ struct error *perl_find_globals(struct object_space *space, struct bitmap *ret)
 	struct perl *perl = (struct perl *)space;
 	struct gathering gathering = { perl, { perl->space.image }, ret, "", "", NULL };
 
-	perl->named.memory.account = perl->space.account;
-	perl->named.count = 0;
-	perl->steps.left = perl->space.image->size;
 	gather_packages(&gathering);
 	return gathering.error;
 }

@@ -25,8 +25,8 @@ const struct runtime runtime_perl = {
 	.visit_frames = perl_visit_frames,
 	.find_globals = perl_find_globals,
 	.find_locals = perl_find_locals,
-	.visit_references = perl_visit_references,
-	.tell_path = perl_tell_path,
+	.visit_links = perl_visit_object,
+	.tell_step = perl_tell_step,
 	.leaks_note =
 		"Perl is loaded, but no arenas of its values were found: cycles of references that it never frees are not among what is leaked",
 };

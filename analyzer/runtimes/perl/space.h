@@ -87,29 +87,19 @@ struct perl_interpreter {
 	uint64_t code;		  /* of the main program; 0: not known */
 };
 
-/* A named value, for paths. */
-struct perl_name {
-	allocation_id id;
-	bool is_aggregate; /* an array or hash */
-	const char *text;
-};
-
 struct perl {
 	struct object_space space;
 	const struct perl_arenas *arenas; /* of the heap */
 	ARRAY(uint8_t) parts;		  /* by allocation: enum perl_part */
 	ARRAY(allocation_id) links;	  /* of a part, the owner, or NO_ALLOCATION */
 	ARRAY(allocation_id) found;	  /* parts, to be searched for more */
-	struct name_pool names;
 	/* Words in use on stacks and in arguments; sorted once parts are found. */
 	ARRAY(struct perl_word) live;
 	ARRAY(struct perl_interpreter) interpreters;
 	ARRAY(allocation_id) left; /* that one which was freed still leads to */
 	allocation_id locale;	   /* of one that was freed */
 	bool has_fields;	   /* names of variables have a word more, from 5.38 on */
-	struct budget steps;	   /* of walks: in a damaged core, all may share their parts */
-	ARRAY(struct perl_name) named;
-	struct address_map weak; /* of one that a hash knows: the hash's part that leads to it */
+	struct address_map weak;   /* of one that a hash knows: the hash's part that leads to it */
 };
 
 /* The value's head at address; NO_ALLOCATION: none is there. */
@@ -144,10 +134,9 @@ struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
 				const struct frame_visitor *visitor);
 struct error *perl_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *perl_find_locals(struct object_space *space, struct bitmap *ret);
-struct error *perl_visit_references(struct object_space *space, allocation_id id,
-				    object_visitor *visit, void *data);
-void perl_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		    bool with_content, char *ret, size_t size);
+struct error *perl_visit_object(struct object_space *space, allocation_id id, struct budget *steps,
+				object_link_visitor *visit, void *data);
+bool perl_tell_step(struct object_path *path, const struct object_link *link);
 bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		  uint64_t word, uint64_t place);
 allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word);

@@ -49,8 +49,8 @@ static const char *read_name(struct php *php, uint64_t address, bool *ret_named)
 
 	*ret_named = read_entry(&view, address, &entry) &&
 		     php_read_text(&view, entry.name, name, sizeof(name));
-	return *ret_named ? name_pool_print(&php->names, "%s", name)
-			  : name_pool_print(&php->names, "class@%#" PRIx64, address);
+	return *ret_named ? name_pool_print(&php->space.texts, "%s", name)
+			  : name_pool_print(&php->space.texts, "class@%#" PRIx64, address);
 }
 
 const char *php_class_name(struct object_space *space, uint64_t number,

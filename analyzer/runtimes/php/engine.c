@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/php/engine.h"
 
+#include "analyzer/runtimes/object_links.h"
+
 #include "analyzer/runtimes/module_data.h"
 
 #include <string.h>
@@ -104,18 +106,8 @@ bool php_read_value(const struct php *php, struct view *view, uint64_t place, st
 
 allocation_id php_find_value(const struct php *php, const struct php_value *value)
 {
-	const struct allocation_index *index = php->space.index;
-	allocation_id id;
-	uint32_t class;
-
-	if (value->type < TYPE_STRING || value->type > TYPE_REFERENCE)
-		return NO_ALLOCATION;
-	id = allocation_find(index, value->word);
-	if (id == NO_ALLOCATION)
-		return NO_ALLOCATION;
-	class = php_class_at(php, id);
-	return class && allocation_start(index, id) + php_offset_of(php, class) == value->word
-		       ? id
+	return value->type >= TYPE_STRING && value->type <= TYPE_REFERENCE
+		       ? object_find(&php->space, value->word)
 		       : NO_ALLOCATION;
 }
 
@@ -145,7 +137,7 @@ void php_visit_items(struct php *php, struct view *view, uint64_t address, php_i
 		return;
 	has_keys = !php->engine.layout->has_lists || !php_array_is_packed(&array);
 	unit = has_keys ? PHP_BUCKET : PHP_VALUE;
-	for (uint64_t i = 0; i < array.used && budget_take(&php->steps); i++) {
+	for (uint64_t i = 0; i < array.used && budget_take(&php->space.steps); i++) {
 		struct php_item item = { .place = array.data + unit * i, .number = i };
 		uint64_t type;
 
@@ -342,7 +334,7 @@ void php_find_engine(struct php *php)
 	struct view view = { php->space.image };
 	uint64_t place = engine->place;
 
-	php->steps.left = php->space.image->size;
+	php->space.steps.left = php->space.image->size;
 	if (!place || !view_word(&view, place + FUNCTIONS, &engine->functions) ||
 	    !view_word(&view, place + CLASSES, &engine->classes) ||
 	    !view_word(&view, place + CONSTANTS, &engine->constants) ||

@@ -16,7 +16,7 @@ static struct error *keep_text(struct php *php, struct view *view, uint64_t addr
 	*ret = NULL;
 	if (!address || !php_read_text(view, address, text, sizeof(text)))
 		return NULL;
-	*ret = name_pool_print(&php->names, "%s", text);
+	*ret = name_pool_print(&php->space.texts, "%s", text);
 	return *ret ? NULL : &error_no_memory;
 }
 

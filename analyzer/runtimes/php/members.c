@@ -141,7 +141,7 @@ struct error *php_visit_members(struct object_space *space, allocation_id id, bo
 
 	if (!class || !php->engine.layout)
 		return NULL;
-	php->steps.left = php->space.image->size;
+	php->space.steps.left = php->space.image->size;
 	visit.is_array = class == PHP_ARRAY;
 	if (class == PHP_ARRAY)
 		php_visit_items(php, &visit.view, start, tell_item, &visit);

@@ -19,9 +19,7 @@ void php_release(struct object_space *space)
 {
 	struct php *php = (struct php *)space;
 
-	name_pool_deinit(&php->names);
-	arrays_release(&php->offsets, &php->named, &php->elements, &php->parts, &php->owned,
-		       &php->ranges);
+	arrays_release(&php->offsets, &php->elements, &php->parts, &php->owned, &php->ranges);
 	tables_release(&php->owners, &php->returned);
 }
 

@@ -20,12 +20,12 @@ struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 			       const struct frame_visitor *visitor);
 struct error *php_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *php_find_locals(struct object_space *space, struct bitmap *ret);
-struct error *php_visit_references(struct object_space *space, allocation_id id,
-				   object_visitor *visit, void *data);
+struct error *php_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+			      object_link_visitor *visit, void *data);
+uint64_t php_address_of(const struct object_space *space, allocation_id id);
+bool php_tell_step(struct object_path *path, const struct object_link *link);
 const struct named_range *php_memory(const struct object_space *space, size_t *ret_count);
 struct error *php_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
-void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		   bool with_content, char *ret, size_t size);
 allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word);
 bool php_tell_collector(const struct object_space *space, char *ret, size_t size);
 bool php_is_collecting(const struct object_space *space);

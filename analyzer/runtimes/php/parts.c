@@ -135,8 +135,8 @@ static void claim_function(struct part_search *search, uint64_t address)
 		claim(search, function.names, PHP_PART_NAMES);
 		claim_words(search, address, FUNCTION_SIZE);
 		search->depth++;
-		for (uint32_t i = 0; i < function.inner_count && budget_take(&search->php->steps);
-		     i++)
+		for (uint32_t i = 0;
+		     i < function.inner_count && budget_take(&search->php->space.steps); i++)
 			if (view_word(&search->view, function.inner + (uint64_t)WORD * i, &inner))
 				claim_function(search, inner);
 		search->depth--;

@@ -3,7 +3,7 @@
  * variables, static members of classes, constants, variables of running functions and those that
  * functions keep.
  */
-#include "analyzer/runtimes/path_text.h"
+#include "analyzer/runtimes/object_links.h"
 #include "analyzer/runtimes/php/engine.h"
 #include "analyzer/runtimes/php/frames.h"
 #include "analyzer/runtimes/php/objects.h"
@@ -18,21 +18,15 @@ enum {
 	MEMBERS = PHP_OBJECT_HEAD, /* of an object: the first */
 };
 
-/* A step from a value to another. */
-struct link {
-	enum { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE } kind;
-	struct php_item item; /* of an element, or of a dynamic member */
-	uint64_t offset;      /* of a declared member */
-	uint64_t place;	      /* of the word that leads to the target */
-	allocation_id target;
-};
+/* In a link: the key and the number of an element or a dynamic member, or a member's offset. */
+enum link_kind { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE };
 
 struct walk {
 	struct php *php;
 	struct view view;
-	bool (*follow)(void *data, const struct link *link); /* true: it is over */
+	object_link_visitor *follow;
 	void *data;
-	struct link link;
+	struct object_link link;
 	bool is_over;
 };
 
@@ -40,11 +34,11 @@ static void follow(struct walk *walk, uint64_t place)
 {
 	struct php_value value;
 
-	if (!walk->is_over && php_read_value(walk->php, &walk->view, place, &value)) {
+	if (!walk->is_over && php_read_value(walk->php, &walk->view, place, &value) &&
+	    value.type >= TYPE_STRING && value.type <= TYPE_REFERENCE) {
 		walk->link.place = place;
-		walk->link.target = php_find_value(walk->php, &value);
-		walk->is_over =
-			walk->link.target != NO_ALLOCATION && walk->follow(walk->data, &walk->link);
+		walk->link.target = value.word;
+		walk->is_over = walk->follow(walk->data, &walk->link);
 	}
 }
 
@@ -52,7 +46,8 @@ static bool follow_item(void *data, const struct php_item *item)
 {
 	struct walk *walk = data;
 
-	walk->link.item = *item;
+	walk->link.which = item->key;
+	walk->link.number = item->number;
 	follow(walk, item->place);
 	return walk->is_over;
 }
@@ -82,7 +77,7 @@ static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uin
 		    allocation_start(index, target) + php_offset_of(walk->php, class) != word)
 			continue;
 		walk->link.place = at;
-		walk->link.target = target;
+		walk->link.target = word;
 		walk->is_over = walk->follow(walk->data, &walk->link);
 	}
 }
@@ -115,7 +110,7 @@ static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
 		return;
 	walk->link.kind = LINK_MEMBER;
 	for (uint32_t i = 0; i < count && !walk->is_over; i++) {
-		walk->link.offset = MEMBERS + (uint64_t)PHP_VALUE * i;
+		walk->link.number = MEMBERS + (uint64_t)PHP_VALUE * i;
 		follow(walk, members + (uint64_t)PHP_VALUE * i);
 	}
 	walk->link.kind = LINK_DYNAMIC;
@@ -124,63 +119,31 @@ static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
 	walk_inside(walk, id, address, members + (uint64_t)PHP_VALUE * count);
 }
 
-static void walk_value(struct walk *walk, allocation_id id)
+uint64_t php_address_of(const struct object_space *space, allocation_id id)
 {
-	uint32_t class = php_class_at(walk->php, id);
-	uint64_t address;
+	const struct php *php = (const struct php *)space;
 
-	if (!class)
-		return;
-	address = allocation_start(walk->php->space.index, id) + php_offset_of(walk->php, class);
-	if (class == PHP_REFERENCE) {
-		walk->link.kind = LINK_SAME;
-		follow(walk, address + WORD);
-	} else if (class == PHP_ARRAY) {
-		walk->link.kind = LINK_ELEMENT;
-		php_visit_items(walk->php, &walk->view, address, follow_item, walk);
-	} else if (class >= PHP_KINDS) {
-		walk_object(walk, id, address);
-	}
+	return allocation_start(space->index, id) + php_offset_of(php, php_class_at(php, id));
 }
 
-struct visiting {
-	object_visitor *visit;
-	void *data;
-	struct error *error;
-};
-
-static bool visit_link(void *data, const struct link *link)
-{
-	struct visiting *visiting = data;
-
-	visiting->error = visiting->visit(visiting->data, link->target, link->place);
-	return visiting->error != NULL;
-}
-
-struct error *php_visit_references(struct object_space *space, allocation_id id,
-				   object_visitor *visit, void *data)
+struct error *php_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+			      object_link_visitor *visit, void *data)
 {
 	struct php *php = (struct php *)space;
-	struct visiting visiting = { visit, data, NULL };
-	struct walk walk = {
-		.php = php,
-		.view = { php->space.image },
-		.follow = visit_link,
-		.data = &visiting,
-	};
+	struct walk walk = { php, { space->image }, visit, data, { .kind = LINK_SAME }, false };
+	uint32_t class = php_class_at(php, id);
+	uint64_t address = php_address_of(space, id);
 
-	walk_value(&walk, id);
-	return visiting.error;
+	if (class == PHP_REFERENCE) {
+		follow(&walk, address + WORD);
+	} else if (class == PHP_ARRAY) {
+		walk.link.kind = LINK_ELEMENT;
+		php_visit_items(php, &walk.view, address, follow_item, &walk);
+	} else if (class >= PHP_KINDS) {
+		walk_object(&walk, id, address);
+	}
+	return NULL;
 }
-
-/* Writes the steps of a path. */
-struct telling {
-	struct php *php;
-	struct view view;
-	bool with_content;
-	allocation_id source, target;
-	struct path_text path;
-};
 
 static bool is_name(const char *text)
 {
@@ -191,89 +154,54 @@ static bool is_name(const char *text)
 	return text[0] != '\0';
 }
 
-static void add_key(struct telling *telling, const struct php_item *item)
+static void add_key(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_TEXT];
 
-	if (telling->with_content && !item->key) {
-		path_text_add(&telling->path, "[%" PRId64 "]", (int64_t)item->number);
-	} else if (telling->with_content && php_read_key(&telling->view, item->key, text)) {
-		path_text_add(&telling->path, "['");
+	if (path->with_content && !link->which) {
+		path_add(path, "[%" PRId64 "]", (int64_t)link->number);
+	} else if (path->with_content && php_read_key(&path->view, link->which, text)) {
+		path_add(path, "['");
 		for (const char *at = text; *at; at++)
-			path_text_add(&telling->path, strchr("'\\", *at) ? "\\%c" : "%c", *at);
-		path_text_add(&telling->path, "']");
+			path_add(path, strchr("'\\", *at) ? "\\%c" : "%c", *at);
+		path_add(path, "']");
 	} else {
-		path_text_add(&telling->path, "[...]");
+		path_add(path, "[...]");
 	}
 }
 
-static void add_member(struct telling *telling, uint64_t offset)
+static void add_member(struct object_path *path, uint64_t offset)
 {
-	uint64_t class = object_class_of(&telling->php->space, telling->source);
+	uint64_t class = object_class_of(path->space, path->id);
 	struct php_member member;
 
-	if (php_member_at(telling->php, &telling->view, class, offset, &member))
-		path_text_add(&telling->path, "->%s", member.name);
+	if (php_member_at((struct php *)path->space, &path->view, class, offset, &member))
+		path_add(path, "->%s", member.name);
 	else
-		path_text_add(&telling->path, "->{#%" PRIu64 "}", (offset - MEMBERS) / PHP_VALUE);
+		path_add(path, "->{#%" PRIu64 "}", (offset - MEMBERS) / PHP_VALUE);
 }
 
-static void add_dynamic(struct telling *telling, const struct php_item *item)
+static void add_dynamic(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_TEXT];
 
-	if (!telling->with_content || !item->key || !php_read_key(&telling->view, item->key, text))
-		path_text_add(&telling->path, "->{...}");
+	if (!path->with_content || !link->which || !php_read_key(&path->view, link->which, text))
+		path_add(path, "->{...}");
 	else
-		path_text_add(&telling->path, is_name(text) ? "->%s" : "->{'%s'}", text);
+		path_add(path, is_name(text) ? "->%s" : "->{'%s'}", text);
 }
 
-static bool tell_link(void *data, const struct link *link)
+bool php_tell_step(struct object_path *path, const struct object_link *link)
 {
-	struct telling *telling = data;
-
-	if (link->target != telling->target)
-		return false;
 	if (link->kind == LINK_ELEMENT)
-		add_key(telling, &link->item);
+		add_key(path, link);
 	else if (link->kind == LINK_MEMBER)
-		add_member(telling, link->offset);
+		add_member(path, link->number);
 	else if (link->kind == LINK_DYNAMIC)
-		add_dynamic(telling, &link->item);
+		add_dynamic(path, link);
 	else if (link->kind == LINK_INSIDE)
-		path_text_add(&telling->path, "->(inside)");
+		path_add(path, "->(inside)");
 	return true;
-}
-
-void php_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		   bool with_content, char *ret, size_t size)
-{
-	struct php *php = (struct php *)space;
-	struct telling telling = {
-		.php = php,
-		.view = { php->space.image },
-		.with_content = with_content,
-		.path = { ret, size, 0 },
-	};
-
-	ret[0] = '\0';
-	array_for_each(name, &php->named)
-		if (name->id == ids[0]) {
-			path_text_add(&telling.path, "%s", name->text);
-			break;
-		}
-	for (size_t i = 0; i + 1 < count; i++) {
-		struct walk walk = {
-			.php = php,
-			.view = { php->space.image },
-			.follow = tell_link,
-			.data = &telling,
-		};
-
-		telling.source = ids[i];
-		telling.target = ids[i + 1];
-		walk_value(&walk, ids[i]);
-	}
 }
 
 /* Collects named values. */
@@ -290,16 +218,12 @@ struct gathering {
 static void gather(struct gathering *gathering, uint64_t place, const char *name)
 {
 	struct php *php = gathering->php;
-	struct php_name found = { NO_ALLOCATION, NULL };
 	struct php_value value;
 
-	if (!gathering->error && php_read_value(php, &gathering->view, place, &value))
-		found.id = php_find_value(php, &value);
-	if (found.id == NO_ALLOCATION || bitmap_get(gathering->names, found.id))
-		return;
-	found.text = name_pool_print(&php->names, "%s%s", gathering->before, name);
-	gathering->error = found.text ? array_append(&php->named, found) : &error_no_memory;
-	bitmap_set(gathering->names, found.id);
+	if (!gathering->error && php_read_value(php, &gathering->view, place, &value) &&
+	    php_find_value(php, &value) != NO_ALLOCATION)
+		gathering->error = object_name(&php->space, gathering->names, value.word, "%s%s",
+					       gathering->before, name);
 }
 
 /* Variables and constants, which are named by their keys. */
@@ -392,9 +316,6 @@ struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
 	struct php_engine *engine = &php->engine;
 	struct gathering gathering = { php, { php->space.image }, ret, "$", 0, 0, NULL };
 
-	php->named.memory.account = php->space.account;
-	php->named.count = 0;
-	php->steps.left = php->space.image->size;
 	if (!engine->layout)
 		return NULL;
 	php_visit_items(php, &gathering.view, engine->globals, gather_item, &gathering);

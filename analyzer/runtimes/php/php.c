@@ -28,8 +28,9 @@ const struct runtime runtime_php = {
 	.visit_frames = php_visit_frames,
 	.find_globals = php_find_globals,
 	.find_locals = php_find_locals,
-	.visit_references = php_visit_references,
-	.tell_path = php_tell_path,
+	.visit_links = php_visit_links,
+	.target_of = php_address_of,
+	.tell_step = php_tell_step,
 	.visit_members = php_visit_members,
 };
 

@@ -35,12 +35,6 @@ struct php_engine {
 	uint64_t words;	      /* of the table of words, less 1; 0: not known */
 };
 
-/* A named value, for paths. */
-struct php_name {
-	allocation_id id;
-	const char *text;
-};
-
 /* The kinds of allocations without a class. */
 enum php_part {
 	PHP_PART_NONE,
@@ -72,14 +66,11 @@ struct php {
 	 * Of objects in their blocks, by class: C code may have something before them. None: 0.
 	 */
 	ARRAY(uint64_t) offsets;
-	struct name_pool names;
 	ARRAY(struct php_elements) elements; /* by id */
 	ARRAY(struct named_range) ranges;
 	uint64_t collector; /* of its variables; 0: they are not known */
 	uint64_t stack_top; /* of what is in use of the last page of the stack */
 	struct php_engine engine;
-	struct budget steps; /* of walks: in a damaged core, all may share their tables */
-	ARRAY(struct php_name) named;
 	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */
 	ARRAY(struct php_owned) owned; /* parts, in the order in which they were found */
 	struct address_map returned;   /* words that lead to the block before them, by parts.c */

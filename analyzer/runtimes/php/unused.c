@@ -78,7 +78,7 @@ static struct error *add_values(struct unused_search *search, uint64_t start, ui
 {
 	uint8_t type;
 
-	for (uint64_t i = 0; i < count && budget_take(&search->php->steps); i++) {
+	for (uint64_t i = 0; i < count && budget_take(&search->php->space.steps); i++) {
 		uint64_t place = start + PHP_VALUE * i;
 
 		if (view_read(&search->targets, place + TYPE, &type, sizeof(type)) &&
@@ -122,7 +122,7 @@ static struct error *add_table(struct unused_search *search, uint64_t address)
 	TRY(unused_add_rest(search->unused, start, array.data - start + unit * array.used));
 	if (unit == PHP_VALUE)
 		return add_values(search, array.data, array.used);
-	for (uint64_t i = 0; i < array.used && budget_take(&search->php->steps); i++)
+	for (uint64_t i = 0; i < array.used && budget_take(&search->php->space.steps); i++)
 		TRY(add_bucket(search, array.data + PHP_BUCKET * i));
 	return NULL;
 }
@@ -339,7 +339,7 @@ struct error *php_find_unused(struct object_space *space, struct unused *ret)
 
 	if (!space->has_objects)
 		return NULL;
-	php->steps.left = php->space.image->size;
+	php->space.steps.left = php->space.image->size;
 	error = find_all(&search);
 	bitmap_deinit(&search.left);
 	return error;

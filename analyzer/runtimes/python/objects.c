@@ -48,7 +48,7 @@ void python_release(struct object_space *space)
 
 	python_types_deinit(&python->types);
 	ranks_deinit(&python->blocks);
-	arrays_release(&python->names, &python->owner_of, &python->constants, &python->unused);
+	arrays_release(&python->owner_of, &python->constants, &python->unused);
 }
 
 /*
@@ -284,7 +284,7 @@ struct error *python_find_objects(struct object_space *space, struct debug *debu
 {
 	struct python *python = (struct python *)space;
 
-	arrays_use(space->account, &python->owner_of, &python->constants, &python->names);
+	arrays_use(space->account, &python->owner_of, &python->constants);
 	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
 	TRY(python_types_init(&python->types, &space->context, &space->classes));
 	if (!python->types.root)

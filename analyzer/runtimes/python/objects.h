@@ -22,9 +22,9 @@ bool python_liveness(const struct object_space *space, allocation_id id,
 const char *python_known_leak(struct object_space *space, allocation_id id);
 struct error *python_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *python_find_locals(struct object_space *space, struct bitmap *ret);
-struct error *python_visit_references(struct object_space *space, allocation_id id,
-				      object_visitor *visit, void *data);
-void python_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		      bool with_content, char *ret, size_t size);
+struct error *python_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+				 object_link_visitor *visit, void *data);
+uint64_t python_address_of(const struct object_space *space, allocation_id id);
+bool python_tell_step(struct object_path *path, const struct object_link *link);
 struct error *python_visit_frames(struct object_space *space, uint32_t thread,
 				  const struct frame_visitor *visitor);

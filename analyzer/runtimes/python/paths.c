@@ -8,7 +8,7 @@
  * Modules/_collectionsmodule.c.
  */
 #include "analyzer/base/macros.h"
-#include "analyzer/runtimes/path_text.h"
+#include "analyzer/runtimes/object_links.h"
 #include "analyzer/runtimes/python/entries.h"
 #include "analyzer/runtimes/python/objects.h"
 #include "analyzer/runtimes/python/space.h"
@@ -63,34 +63,26 @@ enum link_kind {
 	LINK_CLASS,
 };
 
-struct link {
-	enum link_kind kind;
-	uint64_t target;  /* the address of an object, perhaps */
-	uint64_t place;	  /* of the word that has it; 0: not known */
-	uint64_t which;	  /* the key's address, the number, or the offset */
-	const char *name; /* of a variable */
-};
-
+/* A link's which is the key's address, the number, or the offset; its name, that of a variable. */
 /* Goes over the links of objects until follow() returns true. */
 struct walk {
 	struct python *python;
 	struct view view;
-	bool (*follow)(void *data, const struct link *link);
+	object_link_visitor *follow;
 	void *data;
 	struct budget steps; /* in a damaged core, all lists may share their items */
 	bool is_over;
 	struct error *error;
 };
 
-static struct walk walk_begin(struct python *python,
-			      bool (*follow)(void *data, const struct link *link), void *data)
+static struct walk walk_begin(struct python *python, object_link_visitor *follow, void *data)
 {
 	enum { MOST_STEPS = 1 << 25 };
 
 	return (struct walk){ python, { python->space.image }, follow, data, { MOST_STEPS } };
 }
 
-static void emit_link(struct walk *walk, const struct link *link)
+static void emit_link(struct walk *walk, const struct object_link *link)
 {
 	if (!walk->is_over && link->target != 0)
 		walk->is_over = walk->follow(walk->data, link);
@@ -100,18 +92,7 @@ static void emit_link(struct walk *walk, const struct link *link)
 static void emit(struct walk *walk, enum link_kind kind, uint64_t place, uint64_t target,
 		 uint64_t which)
 {
-	emit_link(walk, &(struct link){ kind, target & ~TAG, place, which });
-}
-
-/* The object that an allocation is, if it is at that address. */
-static allocation_id find_object(const struct python *python, uint64_t address)
-{
-	allocation_id id = allocation_find(python->space.index, address);
-
-	return id != NO_ALLOCATION && python_type_of(python, id) &&
-			       python_object_at(python, id) == address
-		       ? id
-		       : NO_ALLOCATION;
+	emit_link(walk, &(struct object_link){ kind, target & ~TAG, place, which });
 }
 
 static void walk_entries(struct walk *walk, const struct python_entries *entries)
@@ -271,7 +252,8 @@ static bool is_named(const struct python_type *type, const char *name)
 
 static void emit_variable(void *data, const struct runtime_local *local)
 {
-	emit_link(data, &(struct link){ LINK_VARIABLE, local->address, .name = local->name });
+	emit_link(data,
+		  &(struct object_link){ LINK_VARIABLE, local->address, .name = local->name });
 }
 
 /* The name of the attribute for the frame of such an object; NULL: it has none. */
@@ -331,48 +313,34 @@ static void walk_object(struct walk *walk, allocation_id id)
 	emit(walk, LINK_CLASS, object + TYPE, type->address, 0);
 }
 
-struct visiting {
-	const struct python *python;
-	object_visitor *visit;
-	void *data;
-	struct error *error;
-};
-
-static bool visit_link(void *data, const struct link *link)
+uint64_t python_address_of(const struct object_space *space, allocation_id id)
 {
-	struct visiting *visiting = data;
-	allocation_id id = find_object(visiting->python, link->target);
-
-	if (id != NO_ALLOCATION)
-		visiting->error = visiting->visit(visiting->data, id, link->place);
-	return visiting->error != NULL;
+	return python_object_at((const struct python *)space, id);
 }
 
-struct error *python_visit_references(struct object_space *space, allocation_id id,
-				      object_visitor *visit, void *data)
+struct error *python_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+				 object_link_visitor *visit, void *data)
 {
-	struct python *python = (struct python *)space;
-	struct visiting visiting = { python, visit, data, NULL };
-	struct walk walk = walk_begin(python, visit_link, &visiting);
+	struct walk walk = walk_begin((struct python *)space, visit, data);
 
-	walk.steps = python->steps;
+	if (steps)
+		walk.steps = *steps;
 	walk_object(&walk, id);
-	python->steps = walk.steps;
-	/* Each ends the walk. */
-	return visiting.error ? visiting.error : walk.error;
+	if (steps)
+		*steps = walk.steps;
+	return walk.error;
 }
 
-/* Writes the steps of a path. */
-struct telling {
-	struct python *python;
-	struct view view;
-	bool with_content;
-	bool is_attribute; /* the dict at hand has the attributes of the object before */
-	bool is_class;	   /* which is a class */
-	uint64_t source, target;
-	const struct python_type *type; /* the source's */
-	struct path_text path;
+/* The state of a path, which ends in ".__dict__" then; before that, state_used bytes are used. */
+enum {
+	IS_ATTRIBUTE = 1, /* the dict at hand has the attributes of the object before */
+	IS_CLASS = 2,	  /* which is a class */
 };
+
+static struct python *python_of(const struct object_path *path)
+{
+	return (struct python *)path->space;
+}
 
 static bool read_string(const struct python *python, struct view *view, uint64_t object,
 			char ret[static MOST_TEXT])
@@ -380,52 +348,51 @@ static bool read_string(const struct python *python, struct view *view, uint64_t
 	return python_read_text(view, python->string_head, object, ret, MOST_TEXT);
 }
 
-static const char *class_of(struct telling *telling, uint64_t object)
+static const char *class_of(struct object_path *path, uint64_t object)
 {
-	struct python_types *types = &telling->python->types;
+	struct python_types *types = &python_of(path)->types;
 	uint32_t number = NOT_IN_MAP;
 	uint64_t type;
 	const char *name = NULL;
 
-	if (object % WORD == 0 && view_word(&telling->view, object + TYPE, &type))
+	if (object % WORD == 0 && view_word(&path->view, object + TYPE, &type))
 		number = address_map_find(&types->classes->places, type);
 	if (number != NOT_IN_MAP)
 		name = python_types_name(types, number);
 	return name ? name : "object";
 }
 
-static void add_key(struct telling *telling, uint64_t key)
+static void add_key(struct object_path *path, uint64_t key)
 {
-	const char *class_name = class_of(telling, key);
+	const char *class_name = class_of(path, key);
 	char text[MOST_TEXT];
 
-	if (!telling->with_content)
-		path_text_add(&telling->path, "[...]");
-	else if (!python_has_flag(&telling->view, key, TUPLE) &&
-		 python_tell_value(&telling->view, telling->python->string_head, key, class_name,
-				   text, sizeof(text)))
-		path_text_add(&telling->path, "[%s]", text);
+	if (!path->with_content)
+		path_add(path, "[...]");
+	else if (!python_has_flag(&path->view, key, TUPLE) &&
+		 python_tell_value(&path->view, python_of(path)->string_head, key, class_name, text,
+				   sizeof(text)))
+		path_add(path, "[%s]", text);
 	else
-		path_text_add(&telling->path, "[<%s>]", class_name);
+		path_add(path, "[<%s>]", class_name);
 }
 
 /* True if the class returns the object's target when asked for the attribute by name. */
-static bool is_descriptor(struct telling *telling)
+static bool is_descriptor(struct object_path *path)
 {
 	uint64_t type, get = 0;
 
-	return view_word(&telling->view, telling->target + TYPE, &type) &&
-	       view_word(&telling->view, type + TYPE_GET, &get) && get != 0 &&
-	       strcmp(class_of(telling, telling->target), "function") != 0;
+	return view_word(&path->view, path->target + TYPE, &type) &&
+	       view_word(&path->view, type + TYPE_GET, &get) && get != 0 &&
+	       strcmp(class_of(path, path->target), "function") != 0;
 }
 
-static void add_attribute(struct telling *telling, uint64_t name, bool is_class)
+static void add_attribute(struct object_path *path, uint64_t name, bool is_class)
 {
 	char text[MOST_TEXT];
 
-	path_text_add(&telling->path,
-		      is_class && is_descriptor(telling) ? ".__dict__['%s']" : ".%s",
-		      read_string(telling->python, &telling->view, name, text) ? text : "?");
+	path_add(path, is_class && is_descriptor(path) ? ".__dict__['%s']" : ".%s",
+		 read_string(python_of(path), &path->view, name, text) ? text : "?");
 }
 
 static bool read_name(struct view *view, uint64_t address, char ret[static MOST_TEXT])
@@ -479,29 +446,29 @@ static const char *find_text(const char *source, const char *target)
 	return NULL;
 }
 
-static void add_word(struct telling *telling, uint64_t offset)
+static void add_word(struct object_path *path, uint64_t offset)
 {
-	uint64_t type = telling->type->address;
+	uint64_t type = python_type_of(python_of(path), path->id)->address;
 	const char *text;
 	char name[MOST_TEXT];
 
 	for (int i = 0; i < MOST_BASES && type != 0; i++) {
-		if (find_member(&telling->view, type, offset, name)) {
-			path_text_add(&telling->path, ".%s", name);
+		if (find_member(&path->view, type, offset, name)) {
+			path_add(path, ".%s", name);
 			return;
 		}
-		if (!view_word(&telling->view, type + TYPE_BASE, &type))
+		if (!view_word(&path->view, type + TYPE_BASE, &type))
 			break;
 	}
-	text = find_text(class_of(telling, telling->source), class_of(telling, telling->target));
+	text = find_text(class_of(path, path->source), class_of(path, path->target));
 	if (text)
-		path_text_add(&telling->path, "%s", text);
+		path_add(path, "%s", text);
 	else
-		path_text_add(&telling->path, ".+%#" PRIx64, offset);
+		path_add(path, ".+%#" PRIx64, offset);
 }
 
 /* The object may have a weak reference to the same target besides. */
-static bool is_refused(const struct python *python, const struct link *link)
+static bool is_refused(const struct python *python, const struct object_link *link)
 {
 	const struct allocation_index *index = python->space.index;
 
@@ -510,72 +477,48 @@ static bool is_refused(const struct python *python, const struct link *link)
 			      allocation_find(index, link->target), link->target, link->place);
 }
 
-static bool tell_link(void *data, const struct link *link)
+/* The dict of attributes is not spoken of, unless the path ends there. */
+static void begin_step(struct object_path *path, const struct object_link *link)
 {
-	struct telling *telling = data;
-	bool is_attribute = telling->is_attribute, is_class = telling->is_class;
-
-	if (link->target != telling->target || is_refused(telling->python, link))
-		return false;
-	telling->is_attribute = link->kind == LINK_ATTRIBUTES;
-	telling->is_class = telling->is_attribute &&
-			    python_has_flag(&telling->view, telling->source, TYPE_OF_TYPES);
-	if (link->kind == LINK_ATTRIBUTE || (link->kind == LINK_KEY && is_attribute))
-		add_attribute(telling, link->which, is_class);
-	else if (link->kind == LINK_KEY)
-		add_key(telling, link->which);
-	else if (link->kind == LINK_KEYS)
-		path_text_add(&telling->path, ".keys()");
-	else if (link->kind == LINK_ITEM)
-		path_text_add(&telling->path, "[%" PRIu64 "]", link->which);
-	else if (link->kind == LINK_ELEMENT)
-		path_text_add(&telling->path, "{...}");
-	else if (link->kind == LINK_VARIABLE)
-		path_text_add(&telling->path, ".%s.f_locals['%s']", frame_attribute(telling->type),
-			      link->name);
-	else if (link->kind == LINK_WORD)
-		add_word(telling, link->which);
-	else if (link->kind == LINK_CLASS)
-		path_text_add(&telling->path, ".__class__");
-	return true;
-}
-
-static void tell_name(struct telling *telling, allocation_id id)
-{
-	const struct python *python = telling->python;
-
-	for (size_t i = 0; i < python->names.count; i++)
-		if (python->names.items[i].id == id) {
-			path_text_add(&telling->path, "%s", python->names.items[i].text);
-			return;
-		}
-}
-
-void python_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		      bool with_content, char *ret, size_t size)
-{
-	struct python *python = (struct python *)space;
-	struct telling telling = {
-		.python = python,
-		.view = { python->space.image },
-		.with_content = with_content,
-		.path = { ret, size, 0 },
-	};
-
-	ret[0] = '\0';
-	tell_name(&telling, ids[0]);
-	for (size_t i = 0; i + 1 < count; i++) {
-		const struct python_type type = *python_type_of(python, ids[i]);
-		struct walk walk = walk_begin(python, tell_link, &telling);
-
-		telling.source = python_object_at(python, ids[i]);
-		telling.type = &type;
-		telling.target = python_object_at(python, ids[i + 1]);
-		walk_object(&walk, ids[i]);
-		error_destroy(walk.error);
+	if (path->state & IS_ATTRIBUTE) {
+		path->used = path->state_used;
+		path->text[path->used] = '\0';
 	}
-	if (telling.is_attribute)
-		path_text_add(&telling.path, ".__dict__");
+	path->state = 0;
+	if (link->kind != LINK_ATTRIBUTES)
+		return;
+	path->state = IS_ATTRIBUTE;
+	if (python_has_flag(&path->view, path->source, TYPE_OF_TYPES))
+		path->state |= IS_CLASS;
+	path->state_used = path->used;
+	path_add(path, ".__dict__");
+}
+
+bool python_tell_step(struct object_path *path, const struct object_link *link)
+{
+	unsigned int before = path->state;
+
+	if (is_refused(python_of(path), link))
+		return false;
+	begin_step(path, link);
+	if (link->kind == LINK_ATTRIBUTE || (link->kind == LINK_KEY && (before & IS_ATTRIBUTE)))
+		add_attribute(path, link->which, before & IS_CLASS);
+	else if (link->kind == LINK_KEY)
+		add_key(path, link->which);
+	else if (link->kind == LINK_KEYS)
+		path_add(path, ".keys()");
+	else if (link->kind == LINK_ITEM)
+		path_add(path, "[%" PRIu64 "]", link->which);
+	else if (link->kind == LINK_ELEMENT)
+		path_add(path, "{...}");
+	else if (link->kind == LINK_VARIABLE)
+		path_add(path, ".%s.f_locals['%s']",
+			 frame_attribute(python_type_of(python_of(path), path->id)), link->name);
+	else if (link->kind == LINK_WORD)
+		add_word(path, link->which);
+	else if (link->kind == LINK_CLASS)
+		path_add(path, ".__class__");
+	return true;
 }
 
 /* Collects named objects: modules, and targets of variables of running functions. */
@@ -591,15 +534,9 @@ struct gathering {
 static void gather(struct gathering *gathering, uint64_t object, const char *scope,
 		   const char *text)
 {
-	struct python *python = gathering->python;
-	allocation_id id = find_object(python, object);
-	struct python_name name = { .id = id };
-
-	if (gathering->error || id == NO_ALLOCATION || bitmap_get(gathering->names, id))
-		return;
-	name.text = name_pool_print(&python->types.names, "%s%s", scope, text);
-	gathering->error = name.text ? array_append(&python->names, name) : &error_no_memory;
-	bitmap_set(gathering->names, id);
+	if (!gathering->error)
+		gathering->error = object_name(&gathering->python->space, gathering->names, object,
+					       "%s%s", scope, text);
 }
 
 static void enter_frame(void *data, const struct runtime_frame *frame)
@@ -617,7 +554,7 @@ static void gather_local(void *data, const struct runtime_local *local)
 	gather(gathering, local->address, gathering->function, local->name);
 }
 
-static bool gather_module(void *data, const struct link *link)
+static bool gather_module(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
 	char name[MOST_TEXT];
@@ -628,7 +565,7 @@ static bool gather_module(void *data, const struct link *link)
 	return gathering->error != NULL;
 }
 
-static bool find_modules(void *data, const struct link *link)
+static bool find_modules(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
 	char name[MOST_TEXT];
@@ -687,8 +624,6 @@ struct error *python_find_globals(struct object_space *space, struct bitmap *ret
 	struct gathering gathering = { python, { context->image }, ret };
 	uint32_t module;
 
-	python->names.count = 0;
-	python->steps.left = context->image->size; /* eight for each word */
 	TRY(learn_types(python, &module));
 	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
 		if (python_number_of(python, id) == module + 1)

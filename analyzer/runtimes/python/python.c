@@ -129,8 +129,9 @@ const struct runtime runtime_python = {
 	.visit_frames = python_visit_frames,
 	.find_globals = python_find_globals,
 	.find_locals = python_find_locals,
-	.visit_references = python_visit_references,
-	.tell_path = python_tell_path,
+	.visit_links = python_visit_links,
+	.target_of = python_address_of,
+	.tell_step = python_tell_step,
 	.integer = &integer,
 	.pages = &pages,
 };

@@ -7,12 +7,6 @@
 #include "analyzer/runtimes/python/types.h"
 #include "analyzer/runtimes/runtime.h"
 
-/* A name of an object that needs no other object. */
-struct python_name {
-	allocation_id id;
-	const char *text; /* "sys", "Session.handle.<locals>.items" */
-};
-
 enum { FLAG_SETS = 4 };
 
 /*
@@ -51,8 +45,6 @@ struct python {
 	ARRAY(struct memory_range) unused;	 /* of stacks of frames, see stale.h */
 	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_globals() was called: */
-	ARRAY(struct python_name) names;
-	struct budget steps;	  /* of visits of references */
 	unsigned int string_head; /* see values.h */
 	bool values_are_counted;  /* values of attributes have a count, from 3.13 on */
 };

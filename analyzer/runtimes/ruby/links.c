@@ -20,9 +20,7 @@ static const uint64_t MOST_ITEMS = 1 << 28;
 /* It stands for deleted keys up to 3.1, for no value later. */
 static const uint64_t NO_KEY = 0x34;
 
-struct ruby_walk ruby_walk_begin(struct ruby *ruby,
-				 bool (*follow)(void *data, const struct ruby_link *link),
-				 void *data)
+struct ruby_walk ruby_walk_begin(struct ruby *ruby, object_link_visitor *follow, void *data)
 {
 	enum { MOST_STEPS = 1 << 25 };
 
@@ -40,19 +38,8 @@ void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t t
 		    uint64_t which, uint64_t number)
 {
 	if (target != 0 && target % WORD == 0 && !walk->is_over)
-		walk->is_over = walk->follow(walk->data,
-					     &(struct ruby_link){ kind, target, which, number });
-}
-
-/* The object that begins at that address. */
-allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address)
-{
-	allocation_id id = allocation_find(ruby->space.index, address);
-
-	return id != NO_ALLOCATION && object_classes_get(&ruby->space.classes, id) &&
-			       allocation_start(ruby->space.index, id) == address
-		       ? id
-		       : NO_ALLOCATION;
+		walk->is_over = walk->follow(
+			walk->data, &(struct object_link){ kind, target, 0, which, number });
 }
 
 bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t object)

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "analyzer/runtimes/object_links.h"
 #include "analyzer/runtimes/ruby/space.h"
 
 enum ruby_link_kind {
@@ -39,18 +40,12 @@ enum ruby_link_kind {
 	LINK_RECEIVER,
 };
 
-struct ruby_link {
-	enum ruby_link_kind kind;
-	uint64_t target; /* the address of an object, perhaps */
-	uint64_t which;	 /* the serial number of the name, the key, the symbol */
-	uint64_t number;
-};
-
+/* A link's which is the serial number of a name, the key, or the symbol. */
 /* Goes over the links of objects until follow() returns true. */
 struct ruby_walk {
 	struct ruby *ruby;
 	struct view view;
-	bool (*follow)(void *data, const struct ruby_link *link);
+	object_link_visitor *follow;
 	void *data;
 	struct budget steps;  /* in a damaged core, all may share their tables */
 	uint64_t hidden_name; /* a serial number: of a variable, besides those that programs see */
@@ -68,9 +63,7 @@ struct ruby_table_entry {
 	uint64_t hash, key, value;
 };
 
-struct ruby_walk ruby_walk_begin(struct ruby *ruby,
-				 bool (*follow)(void *data, const struct ruby_link *link),
-				 void *data);
+struct ruby_walk ruby_walk_begin(struct ruby *ruby, object_link_visitor *follow, void *data);
 
 void ruby_walk_object(struct ruby_walk *walk, allocation_id id);
 void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags);
@@ -92,9 +85,6 @@ bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t
 
 /* Its class, behind singletons and modules; 0: none. */
 uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object);
-
-/* The object that begins at that address. */
-allocation_id ruby_find_object(const struct ruby *ruby, uint64_t address);
 
 /* struct rb_id_table, id_table.c: a hash table whose keys are serial numbers; 0 is none. */
 struct ruby_id_table {

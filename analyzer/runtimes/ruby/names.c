@@ -16,14 +16,9 @@ struct gathering {
 
 static void gather(struct gathering *gathering, uint64_t object, const char *text)
 {
-	struct ruby *ruby = gathering->ruby;
-	struct ruby_name name = { .id = ruby_find_object(ruby, object) };
-
-	if (gathering->error || name.id == NO_ALLOCATION || bitmap_get(gathering->names, name.id))
-		return;
-	name.text = name_pool_print(&ruby->names, "%s", text);
-	gathering->error = name.text ? array_append(&ruby->named, name) : &error_no_memory;
-	bitmap_set(gathering->names, name.id);
+	if (!gathering->error)
+		gathering->error =
+			object_name(&gathering->ruby->space, gathering->names, object, "%s", text);
 }
 
 /*
@@ -358,10 +353,7 @@ struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret)
 	struct gathering gathering = { ruby, ret, NULL };
 	struct view view = { ruby->space.image };
 
-	ruby->named.memory.account = ruby->space.account;
-	ruby->named.count = 0;
 	ruby->apart.memory.account = ruby->space.account;
-	ruby->steps.left = ruby->space.image->size; /* eight for each word */
 	ruby_symbols_deinit(&ruby->symbols);
 	TRY(ruby_symbols_init(&ruby->symbols, &ruby->slots, ruby->space.account));
 	learn_table_type(ruby, &view);

@@ -23,9 +23,7 @@ void ruby_release(struct object_space *space)
 	struct ruby *ruby = (struct ruby *)space;
 
 	ruby_slots_deinit(&ruby->slots);
-	name_pool_deinit(&ruby->names);
 	ruby_symbols_deinit(&ruby->symbols);
-	array_release(&ruby->named);
 	table_release(&ruby->apart);
 	ruby_calls_deinit(&ruby->calls);
 }
@@ -135,9 +133,9 @@ static const char *fixed_name(struct ruby *ruby, uint64_t number)
 	const char *name = number < RUBY_TYPES ? ruby_type_name(number) : ruby_imemo_name(kind);
 
 	if (number < RUBY_TYPES)
-		return name ? name : name_pool_print(&ruby->names, "T_%" PRIu64, number);
-	return name ? name_pool_print(&ruby->names, "imemo_%s", name)
-		    : name_pool_print(&ruby->names, "imemo_%" PRIu64, kind);
+		return name ? name : name_pool_print(&ruby->space.texts, "T_%" PRIu64, number);
+	return name ? name_pool_print(&ruby->space.texts, "imemo_%s", name)
+		    : name_pool_print(&ruby->space.texts, "imemo_%" PRIu64, kind);
 }
 
 /* The name of a class; without one, what Ruby itself prints. */
@@ -153,11 +151,11 @@ const char *ruby_class_name(struct object_space *space, uint64_t number,
 	if (number < FIXED_CLASSES)
 		return fixed_name(ruby, number);
 	if (type == 0 && ruby_read_data_name(space->image, number, name))
-		return name_pool_print(&ruby->names, "T_DATA %s", name);
+		return name_pool_print(&ruby->space.texts, "T_DATA %s", name);
 	if (ruby_read_name(&ruby->slots, &view, number, name))
-		return name_pool_print(&ruby->names, "%s", name);
+		return name_pool_print(&ruby->space.texts, "%s", name);
 	*ret_kind = CLASS_NUMBERED;
-	return name_pool_print(&ruby->names, "#<%s:0x%016" PRIx64 ">",
+	return name_pool_print(&ruby->space.texts, "#<%s:0x%016" PRIx64 ">",
 			       type == RUBY_MODULE ? "Module" : "Class", number);
 }
 
@@ -173,8 +171,8 @@ static const char *name_singleton(struct ruby *ruby, uint64_t object, const char
 	const char *name = ruby_class_name(
 		&ruby->space, is_class ? object : find_class(ruby, &view, object, flags), &kind);
 
-	return name ? name_pool_print(&ruby->names, is_class ? "%s%s%s" : "%s#<%s>%s", before, name,
-				      after)
+	return name ? name_pool_print(&ruby->space.texts, is_class ? "%s%s%s" : "%s#<%s>%s", before,
+				      name, after)
 		    : NULL;
 }
 
@@ -240,10 +238,10 @@ static struct error *tell_code(struct ruby *ruby, const struct ruby_iseq *iseq,
 	if (iseq->owner && !(ret->owner = name_owner(ruby, iseq->owner)))
 		return &error_no_memory;
 	if (ruby_read_text(&ruby->slots, &view, iseq->path, text, sizeof(text)) &&
-	    !(ret->path = name_pool_print(&ruby->names, "%s", text)))
+	    !(ret->path = name_pool_print(&ruby->space.texts, "%s", text)))
 		return &error_no_memory;
 	if (ruby_read_text(&ruby->slots, &view, iseq->label, text, sizeof(text)) &&
-	    !(ret->label = name_pool_print(&ruby->names, "%s", text)))
+	    !(ret->label = name_pool_print(&ruby->space.texts, "%s", text)))
 		return &error_no_memory;
 	return NULL;
 }

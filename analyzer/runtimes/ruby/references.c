@@ -208,7 +208,7 @@ static void search(struct ruby_references *references)
 	}
 }
 
-static bool follow(void *data, const struct ruby_link *link)
+static bool follow(void *data, const struct object_link *link)
 {
 	if (link->kind != LINK_CLASS && link->kind != LINK_SINGLETON)
 		take_word(data, link->target);

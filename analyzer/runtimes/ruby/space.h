@@ -8,20 +8,11 @@
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/symbols.h"
 
-/* A name of an object that needs no other object. */
-struct ruby_name {
-	allocation_id id;
-	const char *text; /* "Object", "$users" */
-};
-
 struct ruby {
 	struct object_space space;
 	struct ruby_slots slots;
-	struct name_pool names;
 	/* Once ruby_find_globals() was called: */
 	struct ruby_symbols symbols;
-	ARRAY(struct ruby_name) named;
-	struct budget steps; /* of visits of references */
 	uint64_t shapes; /* the address of all shapes; 0: there are none, or they are not known */
 	uint64_t shape_count;
 	struct address_map apart; /* objects: the allocation of their generic variables */
@@ -32,7 +23,7 @@ struct ruby {
 /* The slots of struct runtime, in paths.c. */
 struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret);
 struct error *ruby_find_locals(struct object_space *space, struct bitmap *ret);
-struct error *ruby_visit_references(struct object_space *space, allocation_id id,
-				    object_visitor *visit, void *data);
-void ruby_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
-		    bool with_content, char *ret, size_t size);
+struct error *ruby_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+			       object_link_visitor *visit, void *data);
+bool ruby_skips(struct object_space *space, struct view *view, const struct object_link *link);
+bool ruby_tell_step(struct object_path *path, const struct object_link *link);

@@ -39,7 +39,7 @@ static const char *class_at_once(uint64_t value)
 const char *ruby_value_class(struct ruby *ruby, struct view *view, uint64_t value)
 {
 	const char *at_once = class_at_once(value);
-	allocation_id id = at_once ? NO_ALLOCATION : ruby_find_object(ruby, value);
+	allocation_id id = at_once ? NO_ALLOCATION : object_find(&ruby->space, value);
 	enum class_name_kind kind;
 
 	if (at_once)
@@ -147,7 +147,7 @@ bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t
 	    words[FLAGS] % RUBY_TYPES != RUBY_MOVED)
 		return false;
 	for (size_t i = PLACES; i < WORDS; i++) {
-		allocation_id now = ruby_find_object(ruby, words[i]);
+		allocation_id now = object_find(&ruby->space, words[i]);
 
 		if (now == NO_ALLOCATION)
 			continue;

@@ -1,0 +1,108 @@
+#include "analyzer/runtimes/object_links.h"
+
+#include <stdarg.h>
+
+uint64_t object_target(const struct object_space *space, allocation_id id)
+{
+	return space->runtime->target_of ? space->runtime->target_of(space, id)
+					 : allocation_start(space->index, id);
+}
+
+allocation_id object_find(const struct object_space *space, uint64_t target)
+{
+	allocation_id id = allocation_find(space->index, target);
+
+	return id != NO_ALLOCATION && object_class_of(space, id) &&
+			       object_target(space, id) == target
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+struct error *object_find_globals(struct object_space *space, struct bitmap *ret)
+{
+	space->names.memory.account = space->account;
+	space->names.count = 0;
+	space->steps.left = space->image->size; /* eight for each word */
+	return space->runtime->find_globals(space, ret);
+}
+
+struct error *object_name(struct object_space *space, struct bitmap *named, uint64_t target,
+			  const char *format, ...)
+{
+	struct object_name name = { .id = object_find(space, target) };
+	char *text = NULL;
+	va_list arguments;
+	int length;
+
+	if (name.id == NO_ALLOCATION || bitmap_get(named, name.id))
+		return NULL;
+	va_start(arguments, format);
+	length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	name.text = length < 0 ? NULL : name_pool_keep(&space->texts, text);
+	TRY_MEMORY(name.text);
+	bitmap_set(named, name.id);
+	return array_append(&space->names, name);
+}
+
+struct visiting {
+	struct object_space *space;
+	struct view view;
+	object_visitor *visit;
+	void *data;
+	struct error *error;
+};
+
+static bool visit_link(void *data, const struct object_link *link)
+{
+	struct visiting *visiting = data;
+	struct object_space *space = visiting->space;
+	allocation_id id = object_find(space, link->target);
+
+	if (id != NO_ALLOCATION &&
+	    !(space->runtime->skips && space->runtime->skips(space, &visiting->view, link)))
+		visiting->error = visiting->visit(visiting->data, id, link->place);
+	return visiting->error != NULL;
+}
+
+struct error *object_visit_references(struct object_space *space, allocation_id id,
+				      object_visitor *visit, void *data)
+{
+	struct visiting visiting = { space, { space->image }, visit, data, NULL };
+
+	TRY(space->runtime->visit_links(space, id, &space->steps, visit_link, &visiting));
+	return visiting.error;
+}
+
+static bool tell_link(void *data, const struct object_link *link)
+{
+	struct object_path *path = data;
+
+	return link->target == path->target && path->space->runtime->tell_step(path, link);
+}
+
+void object_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
+		      bool with_content, char *ret, size_t size)
+{
+	struct object_path path = {
+		.text = ret,
+		.size = size,
+		.space = space,
+		.view = { space->image },
+		.with_content = with_content,
+	};
+
+	ret[0] = '\0';
+	array_for_each(name, &space->names)
+		if (name->id == ids[0]) {
+			path_add(&path, "%s", name->text);
+			break;
+		}
+	for (size_t i = 0; i + 1 < count; i++) {
+		path.is_first = i == 0;
+		path.id = ids[i];
+		path.source = object_target(space, ids[i]);
+		path.target = object_target(space, ids[i + 1]);
+		error_destroy(space->runtime->visit_links(space, ids[i], NULL, tell_link, &path));
+	}
+}
