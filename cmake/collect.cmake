@@ -1,5 +1,5 @@
 # Things that come in kinds: each file of the folders that defines, at the start of a line,
-#	const struct KIND KIND_NAME =
+#	const struct KIND KIND_NAME =	or	KIND(NAME, in capitals
 # adds to the array
 #	const struct KIND *const ARRAY[]
 # which is in order of NAME, with NULL at the end. A folder may be a pattern. NAME is the file's, but
@@ -8,14 +8,15 @@
 # that links that one uses it instead of the library's.
 function(collect_kind kind array header)
 	set(names "")
+	string(TOUPPER ${kind} macro)
 	foreach(folder IN LISTS ARGN)
 		file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
 		foreach(file IN LISTS files)
 			file(STRINGS ${file} definitions
-				REGEX "^const struct ${kind} ${kind}_[a-z0-9_]+ =")
+				REGEX "^(const struct ${kind} ${kind}_[a-z0-9_]+ =|${macro}\\([a-z0-9_]+,)")
 			foreach(definition IN LISTS definitions)
-				string(REGEX REPLACE "^const struct ${kind} ${kind}_([a-z0-9_]+) =.*"
-					"\\1" name "${definition}")
+				string(REGEX REPLACE "^(const struct ${kind} ${kind}_|${macro}\\()([a-z0-9_]+).*"
+					"\\2" name "${definition}")
 				list(APPEND names ${name})
 			endforeach()
 		endforeach()

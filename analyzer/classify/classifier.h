@@ -92,6 +92,12 @@ bool favors_first_word(struct reader *reader, struct memory_range range, uint64_
 
 extern const struct classifier *const classifiers[]; /* NULL at the end */
 
+/* Define the classifier of that identifier; the rest are its other members. */
+#define CLASSIFIER(identifier, name_, summary_, role_, ...)                          \
+	const struct classifier classifier_##identifier = {                          \
+		.name = (name_), .summary = (summary_), .role = (role_), __VA_ARGS__ \
+	}
+
 /* A suspect() that keeps the words for which may(reader, reference) is true. */
 #define DEFINE_SUSPECT(name, may)                                                          \
 	__attribute__((flatten)) static uint64_t name(                                     \

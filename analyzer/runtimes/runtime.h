@@ -180,7 +180,7 @@ struct runtime {
 	 */
 	const char *modules;
 
-	/* Of the structure that begins with its object_space; 0: it needs no more than that. */
+	/* The size of its structure, which begins with an object_space; 0: that is all. */
 	size_t space_size;
 	/*
 	 * Optional: find it in the dump, without debug information. *ret stays false if the process

@@ -159,19 +159,10 @@ static void tell_map(struct reader *reader, struct memory_range range, struct pa
 	facts->asked = deque.map_size;
 }
 
-const struct classifier classifier_deque_map = {
-	.name = "DequeMap",
-	.summary = "the pointers to the blocks of a std::deque",
-	.role = "the map of the std::deque",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.match = match_map,
-	.suspect = suspect,
-	.tell = tell_map,
-	.measures = true,
-	.favors = favors_first_word,
-};
+CLASSIFIER(deque_map, "DequeMap", "the pointers to the blocks of a std::deque",
+	   "the map of the std::deque", .strength = STRENGTH_LINKED, .narrow = true,
+	   .for_cxx = true, .match = match_map, .suspect = suspect, .tell = tell_map,
+	   .measures = true, .favors = favors_first_word);
 
 /* The map holds the references to the blocks. */
 static void match_block(struct reader *reader, const struct reference *reference)
@@ -241,17 +232,7 @@ static bool favors_map(struct reader *reader, struct memory_range range, uint64_
 	return find_map(reader, owner, &map) && address - map.start < range_size(map);
 }
 
-const struct classifier classifier_deque_block = {
-	.name = "DequeBlock",
-	.summary = "some elements of a std::deque",
-	.role = "a block of the std::deque",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.walks = true,
-	.match = match_block,
-	.suspect = suspect,
-	.tell = tell_block,
-	.measures = true,
-	.favors = favors_map,
-};
+CLASSIFIER(deque_block, "DequeBlock", "some elements of a std::deque", "a block of the std::deque",
+	   .strength = STRENGTH_LINKED, .narrow = true, .for_cxx = true, .walks = true,
+	   .match = match_block, .suspect = suspect, .tell = tell_block, .measures = true,
+	   .favors = favors_map);

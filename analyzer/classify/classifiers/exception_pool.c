@@ -33,14 +33,6 @@ static void match(struct reader *reader, const struct reference *reference)
 		reader_claim(reader, reference->target, reference->address - reader->word);
 }
 
-const struct classifier classifier_exception_pool = {
-	.name = "ExceptionPool",
-	.summary = "libstdc++'s reserve for exceptions when memory is out",
-	.role = "libstdc++'s pool for exceptions, whose variable is",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.is_reserve = true,
-	.match = match,
-	.suspect = suspect,
-};
+CLASSIFIER(exception_pool, "ExceptionPool", "libstdc++'s reserve for exceptions when memory is out",
+	   "libstdc++'s pool for exceptions, whose variable is", .strength = STRENGTH_LINKED,
+	   .narrow = true, .for_cxx = true, .is_reserve = true, .match = match, .suspect = suspect);

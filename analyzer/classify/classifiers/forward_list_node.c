@@ -145,16 +145,7 @@ static void finish(struct reader *reader, struct overview *overview)
 			      measure(reader, overview, (allocation_id)id));
 }
 
-const struct classifier classifier_forward_list_node = {
-	.name = "ForwardListNode",
-	.summary = "an element of a std::forward_list",
-	.role = "a node of the std::forward_list",
-	.strength = STRENGTH_CHAIN,
-	.narrow = true,
-	.for_cxx = true,
-	.walks = true,
-	.owners_later = true,
-	.match = match,
-	.suspect = suspect,
-	.finish = finish,
-};
+CLASSIFIER(forward_list_node, "ForwardListNode", "an element of a std::forward_list",
+	   "a node of the std::forward_list", .strength = STRENGTH_CHAIN, .narrow = true,
+	   .for_cxx = true, .walks = true, .owners_later = true, .match = match, .suspect = suspect,
+	   .finish = finish);

@@ -24,15 +24,9 @@ static void inspect_file(struct reader *reader, const struct subject *subject)
 		reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_stdio_file = {
-	.name = "StdioFile",
-	.summary = "a FILE, made by fopen() or the like",
-	.role = "a FILE of the C library",
-	.narrow = true,
-	.strength = STRENGTH_MARKED,
-	.inspect = inspect_file,
-	.least_size = NARROW_METHODS + sizeof(uint32_t),
-};
+CLASSIFIER(stdio_file, "StdioFile", "a FILE, made by fopen() or the like",
+	   "a FILE of the C library", .narrow = true, .strength = STRENGTH_MARKED,
+	   .inspect = inspect_file, .least_size = NARROW_METHODS + sizeof(uint32_t));
 
 static bool may_be_buffer(const struct reader *reader, const struct reference *reference)
 {
@@ -71,17 +65,9 @@ static void tell_buffer(struct reader *reader, struct memory_range range,
 	facts->asked = facts->live_end = facts->length;
 }
 
-const struct classifier classifier_stdio_buffer = {
-	.name = "StdioBuffer",
-	.summary = "the buffer of a FILE",
-	.role = "the buffer of the FILE",
-	.narrow = true,
-	.strength = STRENGTH_MARKED,
-	.match = match_buffer,
-	.suspect = suspect_buffer,
-	.tell = tell_buffer,
-	.measures = true,
-};
+CLASSIFIER(stdio_buffer, "StdioBuffer", "the buffer of a FILE", "the buffer of the FILE",
+	   .narrow = true, .strength = STRENGTH_MARKED, .match = match_buffer,
+	   .suspect = suspect_buffer, .tell = tell_buffer, .measures = true);
 
 /*
  * libio/iogetdelim.c: getline() and getdelim() allocate 120 bytes at first, and double that. The
@@ -146,15 +132,9 @@ static void match_line(struct reader *reader, const struct reference *reference)
 			reader_claim(reader, reference->target, reference->address);
 }
 
-const struct classifier classifier_getdelim_line = {
-	.name = "GetdelimLine",
-	.summary = "a line read by getline() or getdelim()",
-	.role = "the line read by getline() for the pointer",
-	.narrow = true,
-	.strength = STRENGTH_SPAN,
-	.match = match_line,
-	.suspect = suspect_line,
-};
+CLASSIFIER(getdelim_line, "GetdelimLine", "a line read by getline() or getdelim()",
+	   "the line read by getline() for the pointer", .narrow = true, .strength = STRENGTH_SPAN,
+	   .match = match_line, .suspect = suspect_line);
 
 /*
  * locale/setlocale.c: libc's variable has the name of the locale for each category, 13 of them, and
@@ -196,15 +176,9 @@ static void match_locale_name(struct reader *reader, const struct reference *ref
 		reader_claim(reader, reference->target, reference->address);
 }
 
-const struct classifier classifier_locale_name = {
-	.name = "LocaleName",
-	.summary = "the name of the locale that setlocale() chose",
-	.role = "the name of the locale, kept",
-	.narrow = true,
-	.strength = STRENGTH_SPAN,
-	.match = match_locale_name,
-	.suspect = suspect_locale_name,
-};
+CLASSIFIER(locale_name, "LocaleName", "the name of the locale that setlocale() chose",
+	   "the name of the locale, kept", .narrow = true, .strength = STRENGTH_SPAN,
+	   .match = match_locale_name, .suspect = suspect_locale_name);
 
 /*
  * sysdeps/unix/sysv/linux/dirstream.h:
@@ -236,15 +210,9 @@ static void inspect_directory(struct reader *reader, const struct subject *subje
 		reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_directory_stream = {
-	.name = "DirectoryStream",
-	.summary = "a DIR, made by opendir()",
-	.role = "a DIR of the C library, with its buffer",
-	.narrow = true,
-	.strength = STRENGTH_BUFFER,
-	.inspect = inspect_directory,
-	.least_size = NARROW_DIR_HEADER + LEAST_DIR_DATA,
-};
+CLASSIFIER(directory_stream, "DirectoryStream", "a DIR, made by opendir()",
+	   "a DIR of the C library, with its buffer", .narrow = true, .strength = STRENGTH_BUFFER,
+	   .inspect = inspect_directory, .least_size = NARROW_DIR_HEADER + LEAST_DIR_DATA);
 
 /*
  * <obstack.h>: a program takes objects from the chunk in order, and frees all of a chunk at once.
@@ -276,12 +244,6 @@ static void inspect_obstack(struct reader *reader, const struct subject *subject
 	reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_obstack_chunk = {
-	.name = "ObstackChunk",
-	.summary = "memory from which an obstack takes objects in order",
-	.role = "a chunk of an obstack",
-	.narrow = true,
-	.strength = STRENGTH_BUFFER,
-	.inspect = inspect_obstack,
-	.least_size = 64,
-};
+CLASSIFIER(obstack_chunk, "ObstackChunk", "memory from which an obstack takes objects in order",
+	   "a chunk of an obstack", .narrow = true, .strength = STRENGTH_BUFFER,
+	   .inspect = inspect_obstack, .least_size = 64);

@@ -131,17 +131,6 @@ static bool favors(struct reader *reader, struct memory_range range, uint64_t ow
 	return reader_words(reader, range.start, 2, words) && words[1] == address;
 }
 
-const struct classifier classifier_list_node = {
-	.name = "ListNode",
-	.summary = "an element of a std::list",
-	.role = "a node of the std::list",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.walks = true,
-	.match = match,
-	.suspect = suspect,
-	.finish = finish,
-	.tell = tell,
-	.favors = favors,
-};
+CLASSIFIER(list_node, "ListNode", "an element of a std::list", "a node of the std::list",
+	   .strength = STRENGTH_LINKED, .narrow = true, .for_cxx = true, .walks = true,
+	   .match = match, .suspect = suspect, .finish = finish, .tell = tell, .favors = favors);

@@ -40,15 +40,9 @@ static void inspect_link_map(struct reader *reader, const struct subject *subjec
 		reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_link_map = {
-	.name = "LinkMap",
-	.summary = "the loader's record of a library loaded later",
-	.role = "a link map of the loader",
-	.narrow = true,
-	.strength = STRENGTH_MARKED,
-	.inspect = inspect_link_map,
-	.least_size = NARROW_LEAST_SIZE,
-};
+CLASSIFIER(link_map, "LinkMap", "the loader's record of a library loaded later",
+	   "a link map of the loader", .narrow = true, .strength = STRENGTH_MARKED,
+	   .inspect = inspect_link_map, .least_size = NARROW_LEAST_SIZE);
 
 /*
  * True if the referrer is a link map: it refers to names, lists of dependencies and of scopes, and
@@ -118,13 +112,6 @@ static void inspect_table(struct reader *reader, const struct subject *subject)
 		inspect_table_of(reader, subject, sizeof(uint32_t));
 }
 
-const struct classifier classifier_loader_data = {
-	.name = "LoaderData",
-	.summary = "names and lists of a library loaded later",
-	.role = "data of the loader, of the link map",
-	.narrow = true,
-	.strength = STRENGTH_RELATED,
-	.match = match_data,
-	.suspect = suspect_data,
-	.inspect = inspect_table,
-};
+CLASSIFIER(loader_data, "LoaderData", "names and lists of a library loaded later",
+	   "data of the loader, of the link map", .narrow = true, .strength = STRENGTH_RELATED,
+	   .match = match_data, .suspect = suspect_data, .inspect = inspect_table);

@@ -186,16 +186,7 @@ static bool favors(struct reader *reader, struct memory_range range, uint64_t ow
 		is_link_down(reader, &libcxx, range.start, owner, address));
 }
 
-const struct classifier classifier_map_or_set_node = {
-	.name = "MapOrSetNode",
-	.summary = "an element of a std::map, std::set or the like",
-	.role = "a node of the std::map or std::set",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.walks = true,
-	.match = match,
-	.suspect = suspect,
-	.tell = tell,
-	.favors = favors,
-};
+CLASSIFIER(map_or_set_node, "MapOrSetNode", "an element of a std::map, std::set or the like",
+	   "a node of the std::map or std::set", .strength = STRENGTH_LINKED, .narrow = true,
+	   .for_cxx = true, .walks = true, .match = match, .suspect = suspect, .tell = tell,
+	   .favors = favors);

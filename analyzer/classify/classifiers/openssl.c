@@ -56,14 +56,8 @@ static void inspect_ssl(struct reader *reader, const struct subject *subject)
 	reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_ssl = {
-	.name = "SSL",
-	.summary = "a connection of OpenSSL",
-	.role = "an SSL connection of OpenSSL",
-	.strength = STRENGTH_MARKED,
-	.inspect = inspect_ssl,
-	.least_size = LEAST_SIZE,
-};
+CLASSIFIER(ssl, "SSL", "a connection of OpenSSL", "an SSL connection of OpenSSL",
+	   .strength = STRENGTH_MARKED, .inspect = inspect_ssl, .least_size = LEAST_SIZE);
 
 static void inspect_ssl_ctx(struct reader *reader, const struct subject *subject)
 {
@@ -81,11 +75,6 @@ static void inspect_ssl_ctx(struct reader *reader, const struct subject *subject
 	reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_ssl_ctx = {
-	.name = "SSL_CTX",
-	.summary = "settings that connections of OpenSSL share",
-	.role = "an SSL_CTX of OpenSSL",
-	.strength = STRENGTH_MARKED,
-	.inspect = inspect_ssl_ctx,
-	.least_size = LEAST_SIZE,
-};
+CLASSIFIER(ssl_ctx, "SSL_CTX", "settings that connections of OpenSSL share",
+	   "an SSL_CTX of OpenSSL", .strength = STRENGTH_MARKED, .inspect = inspect_ssl_ctx,
+	   .least_size = LEAST_SIZE);

@@ -56,13 +56,7 @@ static void inspect(struct reader *reader, const struct subject *subject)
 		reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_shared_ptr_control_block = {
-	.name = "SharedPtrControlBlock",
-	.summary = "the counts of std::shared_ptr, and often what it points at",
-	.role = "the control block of a std::shared_ptr",
-	.strength = STRENGTH_MARKED,
-	.narrow = true,
-	.for_cxx = true,
-	.holds_object = true,
-	.inspect = inspect,
-};
+CLASSIFIER(shared_ptr_control_block, "SharedPtrControlBlock",
+	   "the counts of std::shared_ptr, and often what it points at",
+	   "the control block of a std::shared_ptr", .strength = STRENGTH_MARKED, .narrow = true,
+	   .for_cxx = true, .holds_object = true, .inspect = inspect);

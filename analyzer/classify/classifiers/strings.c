@@ -64,19 +64,10 @@ static bool favors_long(struct reader *reader, struct memory_range range, uint64
 	return address == owner || address == owner + 16;
 }
 
-const struct classifier classifier_long_string = {
-	.name = "LongString",
-	.summary = "the text of a std::string too long to be kept in it",
-	.role = "the text of the std::string",
-	.strength = STRENGTH_BUFFER,
-	.narrow = true,
-	.for_cxx = true,
-	.match = match_long,
-	.suspect = suspect_long,
-	.tell = tell_long,
-	.measures = true,
-	.favors = favors_long,
-};
+CLASSIFIER(long_string, "LongString", "the text of a std::string too long to be kept in it",
+	   "the text of the std::string", .strength = STRENGTH_BUFFER, .narrow = true,
+	   .for_cxx = true, .match = match_long, .suspect = suspect_long, .tell = tell_long,
+	   .measures = true, .favors = favors_long);
 
 /* True for an address three words behind a place where an allocation may start. */
 static bool may_be_shared(const struct reader *reader, const struct reference *reference)
@@ -111,16 +102,7 @@ static void tell_shared(struct reader *reader, struct memory_range range,
 	facts->asked = cxx_shared_text(reader) + facts->capacity + 1;
 }
 
-const struct classifier classifier_cow_string_body = {
-	.name = "COWStringBody",
-	.summary = "the text of a std::string that copies on write",
-	.role = "the body of the copy-on-write std::string",
-	.strength = STRENGTH_BUFFER,
-	.narrow = true,
-	.for_cxx = true,
-	.match = match_shared,
-	.suspect = suspect_shared,
-	.offset = SHARED_TEXT,
-	.tell = tell_shared,
-	.measures = true,
-};
+CLASSIFIER(cow_string_body, "COWStringBody", "the text of a std::string that copies on write",
+	   "the body of the copy-on-write std::string", .strength = STRENGTH_BUFFER, .narrow = true,
+	   .for_cxx = true, .match = match_shared, .suspect = suspect_shared, .offset = SHARED_TEXT,
+	   .tell = tell_shared, .measures = true);

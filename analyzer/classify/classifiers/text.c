@@ -113,14 +113,6 @@ static void inspect_text(struct reader *reader, const struct subject *subject)
 		reader_claim(reader, subject->id, 0);
 }
 
-const struct classifier classifier_text = {
-	.name = "String",
-	.summary = "text, by its contents",
-	.role = "text",
-	.strength = STRENGTH_TEXT,
-	.narrow = true,
-	.is_text = true,
-	.pointerless = true,
-	.inspect = inspect_text,
-	.least_size = sizeof(uint64_t),
-};
+CLASSIFIER(text, "String", "text, by its contents", "text", .strength = STRENGTH_TEXT,
+	   .narrow = true, .is_text = true, .pointerless = true, .inspect = inspect_text,
+	   .least_size = sizeof(uint64_t));

@@ -66,17 +66,10 @@ static void tell_vector(struct reader *reader, struct memory_range range,
 	reader_word(reader, range.start, &facts->length);
 }
 
-const struct classifier classifier_thread_vector = {
-	.name = "ThreadVector",
-	.summary = "a thread's table of its thread-local storage (dtv)",
-	.role = "the table of thread-local storage of the thread",
-	.narrow = true,
-	.strength = STRENGTH_MARKED,
-	.match = match_vector,
-	.offset = ENTRY_WORDS,
-	.suspect = suspect_vector,
-	.tell = tell_vector,
-};
+CLASSIFIER(thread_vector, "ThreadVector", "a thread's table of its thread-local storage (dtv)",
+	   "the table of thread-local storage of the thread", .narrow = true,
+	   .strength = STRENGTH_MARKED, .match = match_vector, .offset = ENTRY_WORDS,
+	   .suspect = suspect_vector, .tell = tell_vector);
 
 /*
  * The thread-local variables of a library loaded later: an entry of the vector has where they
@@ -134,18 +127,10 @@ static void finish_blocks(struct reader *reader, struct overview *overview)
 	}
 }
 
-const struct classifier classifier_thread_local_block = {
-	.name = "ThreadLocalBlock",
-	.summary = "a thread's variables of a library loaded later",
-	.role = "a block of thread-local variables of the thread",
-	.narrow = true,
-	.strength = STRENGTH_MARKED,
-	.match = match_block,
-	.offset = ENTRY_WORDS,
-	.suspect = suspect_vector,
-	.leads_on = vector_leads_on,
-	.finish = finish_blocks,
-};
+CLASSIFIER(thread_local_block, "ThreadLocalBlock", "a thread's variables of a library loaded later",
+	   "a block of thread-local variables of the thread", .narrow = true,
+	   .strength = STRENGTH_MARKED, .match = match_block, .offset = ENTRY_WORDS,
+	   .suspect = suspect_vector, .leads_on = vector_leads_on, .finish = finish_blocks);
 
 /*
  * glibc, malloc/malloc.c, tcache_perthread_struct: how many are cached of each size, or from 2.42
@@ -214,12 +199,6 @@ static void finish_caches(struct reader *reader, struct overview *overview)
 	}
 }
 
-const struct classifier classifier_thread_cache = {
-	.name = "ThreadCache",
-	.summary = "malloc's list of what a thread has freed (tcache)",
-	.role = "malloc's cache of the thread",
-	.narrow = true,
-	.is_reserve = true,
-	.strength = STRENGTH_MARKED,
-	.finish = finish_caches,
-};
+CLASSIFIER(thread_cache, "ThreadCache", "malloc's list of what a thread has freed (tcache)",
+	   "malloc's cache of the thread", .narrow = true, .is_reserve = true,
+	   .strength = STRENGTH_MARKED, .finish = finish_caches);

@@ -132,19 +132,12 @@ static void tell_buckets(struct reader *reader, struct memory_range range,
 		facts->scattered = reader->word * (table.bucket_count - needed);
 }
 
-const struct classifier classifier_unordered_map_or_set_buckets = {
-	.name = "UnorderedMapOrSetBuckets",
-	.summary = "the hash table of a std::unordered_map or the like",
-	.role = "the buckets of the std::unordered_map or std::unordered_set",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.match = match_buckets,
-	.suspect = suspect_buckets,
-	.tell = tell_buckets,
-	.measures = true,
-	.favors = favors_first_word,
-};
+CLASSIFIER(unordered_map_or_set_buckets, "UnorderedMapOrSetBuckets",
+	   "the hash table of a std::unordered_map or the like",
+	   "the buckets of the std::unordered_map or std::unordered_set",
+	   .strength = STRENGTH_LINKED, .narrow = true, .for_cxx = true, .match = match_buckets,
+	   .suspect = suspect_buckets, .tell = tell_buckets, .measures = true,
+	   .favors = favors_first_word);
 
 /* The reference is that to the first node. */
 static bool may_be_to_node(const struct reader *reader, const struct reference *reference)
@@ -200,16 +193,8 @@ static bool favors_link(struct reader *reader, struct memory_range range, uint64
 	       reader_word(reader, owner, &buckets) && buckets != address;
 }
 
-const struct classifier classifier_unordered_map_or_set_node = {
-	.name = "UnorderedMapOrSetNode",
-	.summary = "an element of a std::unordered_map or the like",
-	.role = "a node of the std::unordered_map or std::unordered_set",
-	.strength = STRENGTH_LINKED,
-	.narrow = true,
-	.for_cxx = true,
-	.walks = true,
-	.match = match_node,
-	.suspect = suspect_node,
-	.tell = tell_node,
-	.favors = favors_link,
-};
+CLASSIFIER(unordered_map_or_set_node, "UnorderedMapOrSetNode",
+	   "an element of a std::unordered_map or the like",
+	   "a node of the std::unordered_map or std::unordered_set", .strength = STRENGTH_LINKED,
+	   .narrow = true, .for_cxx = true, .walks = true, .match = match_node,
+	   .suspect = suspect_node, .tell = tell_node, .favors = favors_link);

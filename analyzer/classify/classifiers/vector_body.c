@@ -96,16 +96,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	facts->asked = facts->capacity;
 }
 
-const struct classifier classifier_vector_body = {
-	.name = "VectorBody",
-	.summary = "the elements of a std::vector",
-	.role = "the body of the std::vector",
-	.strength = STRENGTH_SPAN,
-	.narrow = true,
-	.for_cxx = true,
-	.match = match,
-	.suspect = suspect,
-	.tell = tell,
-	.measures = true,
-	.favors = favors_first_word,
-};
+CLASSIFIER(vector_body, "VectorBody", "the elements of a std::vector",
+	   "the body of the std::vector", .strength = STRENGTH_SPAN, .narrow = true,
+	   .for_cxx = true, .match = match, .suspect = suspect, .tell = tell, .measures = true,
+	   .favors = favors_first_word);

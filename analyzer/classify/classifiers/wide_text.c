@@ -107,13 +107,6 @@ static void tell_wide(struct reader *reader, struct memory_range range, struct p
 	facts->length = find_length(bytes, size, find_unit(bytes));
 }
 
-const struct classifier classifier_wide_text = {
-	.name = "WideString",
-	.summary = "text of wide characters, by its contents",
-	.role = "text of wide characters",
-	.strength = STRENGTH_TEXT,
-	.pointerless = true,
-	.inspect = inspect_wide,
-	.tell = tell_wide,
-	.least_size = LEAST_LENGTH * NARROW,
-};
+CLASSIFIER(wide_text, "WideString", "text of wide characters, by its contents",
+	   "text of wide characters", .strength = STRENGTH_TEXT, .pointerless = true,
+	   .inspect = inspect_wide, .tell = tell_wide, .least_size = LEAST_LENGTH * NARROW);

@@ -69,31 +69,20 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 				   crystal_element_size(facts->live_end, buffer.capacity);
 }
 
-#define CRYSTAL_BUFFER(...)                                                                   \
-	{                                                                                     \
-		.runtime = &runtime_crystal, .strength = STRENGTH_MARKED, .inspect = inspect, \
-		.tell = tell, __VA_ARGS__                                                     \
-	}
+#define CRYSTAL_BUFFER(...)                                                           \
+	.runtime = &runtime_crystal, .strength = STRENGTH_MARKED, .inspect = inspect, \
+	.tell = tell, __VA_ARGS__
 
-const struct classifier classifier_crystal_array_buffer =
-	CRYSTAL_BUFFER(.name = "CrystalArrayBuffer", .kind = ROLE_ARRAY_ELEMENTS, .measures = true,
-		       .summary = "the elements of an Array of Crystal",
-		       .role = "the elements of the Array");
-
-const struct classifier classifier_crystal_deque_buffer =
-	CRYSTAL_BUFFER(.name = "CrystalDequeBuffer", .kind = ROLE_DEQUE_ELEMENTS, .measures = true,
-		       .summary = "the elements of a Deque of Crystal",
-		       .role = "the elements of the Deque");
-
-const struct classifier classifier_crystal_hash_entries =
-	CRYSTAL_BUFFER(.name = "CrystalHashEntries", .kind = ROLE_HASH_ENTRIES, .measures = true,
-		       .summary = "the entries of a Hash or Set of Crystal",
-		       .role = "the entries of the Hash");
-
-const struct classifier classifier_crystal_hash_indices =
-	CRYSTAL_BUFFER(.name = "CrystalHashIndices", .kind = ROLE_HASH_INDICES,
-		       .summary = "the index of a Hash or Set of Crystal",
-		       .role = "the index of the Hash");
+CLASSIFIER(crystal_array_buffer, "CrystalArrayBuffer", "the elements of an Array of Crystal",
+	   "the elements of the Array",
+	   CRYSTAL_BUFFER(.kind = ROLE_ARRAY_ELEMENTS, .measures = true));
+CLASSIFIER(crystal_deque_buffer, "CrystalDequeBuffer", "the elements of a Deque of Crystal",
+	   "the elements of the Deque",
+	   CRYSTAL_BUFFER(.kind = ROLE_DEQUE_ELEMENTS, .measures = true));
+CLASSIFIER(crystal_hash_entries, "CrystalHashEntries", "the entries of a Hash or Set of Crystal",
+	   "the entries of the Hash", CRYSTAL_BUFFER(.kind = ROLE_HASH_ENTRIES, .measures = true));
+CLASSIFIER(crystal_hash_indices, "CrystalHashIndices", "the index of a Hash or Set of Crystal",
+	   "the index of the Hash", CRYSTAL_BUFFER(.kind = ROLE_HASH_INDICES));
 
 /* A Proc: | function | captured variables | */
 static void match_closure(struct reader *reader, const struct reference *reference)
@@ -106,11 +95,6 @@ static void match_closure(struct reader *reader, const struct reference *referen
 		reader_claim(reader, reference->target, reference->address - 8);
 }
 
-const struct classifier classifier_crystal_closure = {
-	.name = "CrystalClosure",
-	.summary = "the variables that a block of Crystal captured",
-	.role = "the variables captured by the Proc",
-	.strength = STRENGTH_RELATED,
-	.runtime = &runtime_crystal,
-	.match = match_closure,
-};
+CLASSIFIER(crystal_closure, "CrystalClosure", "the variables that a block of Crystal captured",
+	   "the variables captured by the Proc", .strength = STRENGTH_RELATED,
+	   .runtime = &runtime_crystal, .match = match_closure);

@@ -383,80 +383,47 @@ const struct runtime runtime_ecl = {
 	.modules = "libecl.",
 };
 
-#define ECL(inspect_, ...)                                                  \
-	{                                                                   \
-		.runtime = &runtime_ecl, .inspect = (inspect_), __VA_ARGS__ \
-	}
+#define ECL(inspect_, ...) .runtime = &runtime_ecl, .inspect = (inspect_), __VA_ARGS__
 
-const struct classifier classifier_ecl_array =
-	ECL(inspect, .name = "EclArray", .kind = ECL_ARRAY, .strength = STRENGTH_MARKED,
-	    .summary = "a multidimensional array of ECL, without its elements",
-	    .role = "an array of ECL");
-
-const struct classifier classifier_ecl_bignum =
-	ECL(inspect, .name = "EclBignum", .kind = ECL_BIGNUM, .strength = STRENGTH_RELATED,
-	    .pointerless = true, .summary = "an integer of ECL that is too large for a word",
-	    .role = "a large integer of ECL");
-
-const struct classifier classifier_ecl_cons =
-	ECL(inspect, .name = "EclCons", .kind = ECL_CONS, .strength = STRENGTH_CHAIN,
-	    .summary = "a cons of ECL, as lists are made of", .role = "a cons of ECL");
-
-const struct classifier classifier_ecl_double_float =
-	ECL(inspect, .name = "EclDoubleFloat", .kind = ECL_DOUBLE_FLOAT, .strength = STRENGTH_CHAIN,
-	    .pointerless = true, .summary = "a real number of ECL, of double precision",
-	    .role = "a double float of ECL");
-
-const struct classifier classifier_ecl_elements =
-	ECL(inspect_contents, .name = "EclElements", .kind = ECL_ARRAY, .strength = STRENGTH_BUFFER,
-	    .summary = "the elements of a vector or array of ECL, or the characters of a string",
-	    .role = "the elements of the vector or string of ECL");
-
-const struct classifier classifier_ecl_function =
-	ECL(inspect, .name = "EclFunction", .kind = ECL_FUNCTION, .strength = STRENGTH_MARKED,
-	    .summary = "a function or closure of ECL", .role = "a function of ECL");
-
-const struct classifier classifier_ecl_hash_entries =
-	ECL(inspect_contents, .name = "EclHashEntries", .kind = ECL_HASH_TABLE,
-	    .strength = STRENGTH_BUFFER, .summary = "the entries of a hash table of ECL",
-	    .role = "the entries of the hash table of ECL");
-
-const struct classifier classifier_ecl_hash_table =
-	ECL(inspect, .name = "EclHashTable", .kind = ECL_HASH_TABLE, .strength = STRENGTH_MARKED,
-	    .summary = "a hash table of ECL, without its entries", .role = "a hash table of ECL");
-
-const struct classifier classifier_ecl_instance =
-	ECL(inspect, .name = "EclInstance", .kind = ECL_INSTANCE, .strength = STRENGTH_MARKED,
-	    .summary = "an instance of a class or structure of ECL, without its slots",
-	    .role = "an instance of ECL");
-
-const struct classifier classifier_ecl_package =
-	ECL(inspect, .name = "EclPackage", .kind = ECL_PACKAGE, .strength = STRENGTH_MARKED,
-	    .summary = "a package of ECL", .role = "a package of ECL");
-
-const struct classifier classifier_ecl_ratio =
-	ECL(inspect, .name = "EclRatio", .kind = ECL_RATIO, .strength = STRENGTH_RELATED,
-	    .summary = "a fraction of ECL", .role = "a fraction of ECL");
-
-const struct classifier classifier_ecl_single_float =
-	ECL(inspect, .name = "EclSingleFloat", .kind = ECL_SINGLE_FLOAT, .strength = STRENGTH_CHAIN,
-	    .pointerless = true, .summary = "a real number of ECL, of single precision",
-	    .role = "a single float of ECL");
-
-const struct classifier classifier_ecl_slots =
-	ECL(inspect_contents, .name = "EclSlots", .kind = ECL_INSTANCE, .strength = STRENGTH_BUFFER,
-	    .summary = "the slots of an instance of a class or structure of ECL",
-	    .role = "the slots of the instance of ECL");
-
-const struct classifier classifier_ecl_string =
-	ECL(inspect, .name = "EclString", .kind = ECL_STRING, .strength = STRENGTH_MARKED,
-	    .pointerless = true, .summary = "a string of ECL; if it is short, with its characters",
-	    .role = "a string of ECL");
-
-const struct classifier classifier_ecl_symbol =
-	ECL(inspect, .name = "EclSymbol", .kind = ECL_SYMBOL, .strength = STRENGTH_MARKED,
-	    .summary = "a symbol of ECL", .role = "a symbol of ECL");
-
-const struct classifier classifier_ecl_vector =
-	ECL(inspect, .name = "EclVector", .kind = ECL_VECTOR, .strength = STRENGTH_MARKED,
-	    .summary = "a vector of ECL, without its elements", .role = "a vector of ECL");
+CLASSIFIER(ecl_array, "EclArray", "a multidimensional array of ECL, without its elements",
+	   "an array of ECL", ECL(inspect, .kind = ECL_ARRAY, .strength = STRENGTH_MARKED));
+CLASSIFIER(ecl_bignum, "EclBignum", "an integer of ECL that is too large for a word",
+	   "a large integer of ECL",
+	   ECL(inspect, .kind = ECL_BIGNUM, .strength = STRENGTH_RELATED, .pointerless = true));
+CLASSIFIER(ecl_cons, "EclCons", "a cons of ECL, as lists are made of", "a cons of ECL",
+	   ECL(inspect, .kind = ECL_CONS, .strength = STRENGTH_CHAIN));
+CLASSIFIER(ecl_double_float, "EclDoubleFloat", "a real number of ECL, of double precision",
+	   "a double float of ECL",
+	   ECL(inspect, .kind = ECL_DOUBLE_FLOAT, .strength = STRENGTH_CHAIN, .pointerless = true));
+CLASSIFIER(ecl_elements, "EclElements",
+	   "the elements of a vector or array of ECL, or the characters of a string",
+	   "the elements of the vector or string of ECL",
+	   ECL(inspect_contents, .kind = ECL_ARRAY, .strength = STRENGTH_BUFFER));
+CLASSIFIER(ecl_function, "EclFunction", "a function or closure of ECL", "a function of ECL",
+	   ECL(inspect, .kind = ECL_FUNCTION, .strength = STRENGTH_MARKED));
+CLASSIFIER(ecl_hash_entries, "EclHashEntries", "the entries of a hash table of ECL",
+	   "the entries of the hash table of ECL",
+	   ECL(inspect_contents, .kind = ECL_HASH_TABLE, .strength = STRENGTH_BUFFER));
+CLASSIFIER(ecl_hash_table, "EclHashTable", "a hash table of ECL, without its entries",
+	   "a hash table of ECL",
+	   ECL(inspect, .kind = ECL_HASH_TABLE, .strength = STRENGTH_MARKED));
+CLASSIFIER(ecl_instance, "EclInstance",
+	   "an instance of a class or structure of ECL, without its slots", "an instance of ECL",
+	   ECL(inspect, .kind = ECL_INSTANCE, .strength = STRENGTH_MARKED));
+CLASSIFIER(ecl_package, "EclPackage", "a package of ECL", "a package of ECL",
+	   ECL(inspect, .kind = ECL_PACKAGE, .strength = STRENGTH_MARKED));
+CLASSIFIER(ecl_ratio, "EclRatio", "a fraction of ECL", "a fraction of ECL",
+	   ECL(inspect, .kind = ECL_RATIO, .strength = STRENGTH_RELATED));
+CLASSIFIER(ecl_single_float, "EclSingleFloat", "a real number of ECL, of single precision",
+	   "a single float of ECL",
+	   ECL(inspect, .kind = ECL_SINGLE_FLOAT, .strength = STRENGTH_CHAIN, .pointerless = true));
+CLASSIFIER(ecl_slots, "EclSlots", "the slots of an instance of a class or structure of ECL",
+	   "the slots of the instance of ECL",
+	   ECL(inspect_contents, .kind = ECL_INSTANCE, .strength = STRENGTH_BUFFER));
+CLASSIFIER(ecl_string, "EclString", "a string of ECL; if it is short, with its characters",
+	   "a string of ECL",
+	   ECL(inspect, .kind = ECL_STRING, .strength = STRENGTH_MARKED, .pointerless = true));
+CLASSIFIER(ecl_symbol, "EclSymbol", "a symbol of ECL", "a symbol of ECL",
+	   ECL(inspect, .kind = ECL_SYMBOL, .strength = STRENGTH_MARKED));
+CLASSIFIER(ecl_vector, "EclVector", "a vector of ECL, without its elements", "a vector of ECL",
+	   ECL(inspect, .kind = ECL_VECTOR, .strength = STRENGTH_MARKED));

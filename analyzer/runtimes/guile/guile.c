@@ -213,75 +213,39 @@ const struct runtime runtime_guile = {
 	.modules = "libguile-",
 };
 
-#define GUILE(...)                                                         \
-	{                                                                  \
-		.runtime = &runtime_guile, .inspect = inspect, __VA_ARGS__ \
-	}
+#define GUILE(...) .runtime = &runtime_guile, .inspect = inspect, __VA_ARGS__
 
-const struct classifier classifier_guile_bignum =
-	GUILE(.name = "GuileBignum", .kind = GUILE_BIGNUM, .strength = STRENGTH_MARKED,
-	      .pointerless = true, .summary = "an integer of Guile that is too large for a word",
-	      .role = "a large integer of Guile");
-
-const struct classifier classifier_guile_bytevector =
-	GUILE(.name = "GuileBytevector", .kind = GUILE_BYTEVECTOR, .strength = STRENGTH_MARKED,
-	      .pointerless = true, .summary = "a bytevector or uniform vector of Guile",
-	      .role = "a bytevector of Guile");
-
-const struct classifier classifier_guile_complex =
-	GUILE(.name = "GuileComplex", .kind = GUILE_COMPLEX, .strength = STRENGTH_MARKED,
-	      .pointerless = true, .summary = "a complex number of Guile",
-	      .role = "a complex number of Guile");
-
-const struct classifier classifier_guile_flonum =
-	GUILE(.name = "GuileFlonum", .kind = GUILE_FLONUM, .strength = STRENGTH_MARKED,
-	      .pointerless = true, .summary = "a real number of Guile",
-	      .role = "a real number of Guile");
-
-const struct classifier classifier_guile_fraction =
-	GUILE(.name = "GuileFraction", .kind = GUILE_FRACTION, .strength = STRENGTH_MARKED,
-	      .summary = "a fraction of Guile", .role = "a fraction of Guile");
-
-const struct classifier classifier_guile_hash_table =
-	GUILE(.name = "GuileHashTable", .kind = GUILE_HASH_TABLE, .strength = STRENGTH_MARKED,
-	      .summary = "a hash table of Guile, without its vector",
-	      .role = "a hash table of Guile");
-
-const struct classifier classifier_guile_keyword =
-	GUILE(.name = "GuileKeyword", .kind = GUILE_KEYWORD, .strength = STRENGTH_MARKED,
-	      .summary = "a keyword of Guile", .role = "a keyword of Guile");
-
-const struct classifier classifier_guile_pair =
-	GUILE(.name = "GuilePair", .kind = GUILE_PAIR, .strength = STRENGTH_CHAIN,
-	      .summary = "a pair of Guile, as lists are made of", .role = "a pair of Guile");
-
-const struct classifier classifier_guile_procedure =
-	GUILE(.name = "GuileProcedure", .kind = GUILE_PROCEDURE, .strength = STRENGTH_MARKED,
-	      .summary = "a procedure of Guile and what it captured",
-	      .role = "a procedure of Guile");
-
-const struct classifier classifier_guile_string =
-	GUILE(.name = "GuileString", .kind = GUILE_STRING, .strength = STRENGTH_MARKED,
-	      .summary = "a string of Guile, without its characters", .role = "a string of Guile");
-
-const struct classifier classifier_guile_struct =
-	GUILE(.name = "GuileStruct", .kind = GUILE_STRUCT, .strength = STRENGTH_MARKED,
-	      .summary = "a record or another structure of Guile", .role = "a structure of Guile");
-
-const struct classifier classifier_guile_symbol =
-	GUILE(.name = "GuileSymbol", .kind = GUILE_SYMBOL, .strength = STRENGTH_MARKED,
-	      .summary = "a symbol of Guile", .role = "a symbol of Guile");
-
-const struct classifier classifier_guile_text =
-	GUILE(.name = "GuileText", .kind = GUILE_TEXT, .strength = STRENGTH_MARKED,
-	      .pointerless = true, .summary = "the characters of strings and symbols of Guile",
-	      .role = "the characters of strings or symbols of Guile");
-
-const struct classifier classifier_guile_variable =
-	GUILE(.name = "GuileVariable", .kind = GUILE_VARIABLE, .strength = STRENGTH_MARKED,
-	      .summary = "a variable of a module of Guile, or one that is shared by procedures",
-	      .role = "a variable of Guile");
-
-const struct classifier classifier_guile_vector =
-	GUILE(.name = "GuileVector", .kind = GUILE_VECTOR, .strength = STRENGTH_MARKED,
-	      .summary = "a vector of Guile", .role = "a vector of Guile");
+CLASSIFIER(guile_bignum, "GuileBignum", "an integer of Guile that is too large for a word",
+	   "a large integer of Guile",
+	   GUILE(.kind = GUILE_BIGNUM, .strength = STRENGTH_MARKED, .pointerless = true));
+CLASSIFIER(guile_bytevector, "GuileBytevector", "a bytevector or uniform vector of Guile",
+	   "a bytevector of Guile",
+	   GUILE(.kind = GUILE_BYTEVECTOR, .strength = STRENGTH_MARKED, .pointerless = true));
+CLASSIFIER(guile_complex, "GuileComplex", "a complex number of Guile", "a complex number of Guile",
+	   GUILE(.kind = GUILE_COMPLEX, .strength = STRENGTH_MARKED, .pointerless = true));
+CLASSIFIER(guile_flonum, "GuileFlonum", "a real number of Guile", "a real number of Guile",
+	   GUILE(.kind = GUILE_FLONUM, .strength = STRENGTH_MARKED, .pointerless = true));
+CLASSIFIER(guile_fraction, "GuileFraction", "a fraction of Guile", "a fraction of Guile",
+	   GUILE(.kind = GUILE_FRACTION, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_hash_table, "GuileHashTable", "a hash table of Guile, without its vector",
+	   "a hash table of Guile", GUILE(.kind = GUILE_HASH_TABLE, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_keyword, "GuileKeyword", "a keyword of Guile", "a keyword of Guile",
+	   GUILE(.kind = GUILE_KEYWORD, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_pair, "GuilePair", "a pair of Guile, as lists are made of", "a pair of Guile",
+	   GUILE(.kind = GUILE_PAIR, .strength = STRENGTH_CHAIN));
+CLASSIFIER(guile_procedure, "GuileProcedure", "a procedure of Guile and what it captured",
+	   "a procedure of Guile", GUILE(.kind = GUILE_PROCEDURE, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_string, "GuileString", "a string of Guile, without its characters",
+	   "a string of Guile", GUILE(.kind = GUILE_STRING, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_struct, "GuileStruct", "a record or another structure of Guile",
+	   "a structure of Guile", GUILE(.kind = GUILE_STRUCT, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_symbol, "GuileSymbol", "a symbol of Guile", "a symbol of Guile",
+	   GUILE(.kind = GUILE_SYMBOL, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_text, "GuileText", "the characters of strings and symbols of Guile",
+	   "the characters of strings or symbols of Guile",
+	   GUILE(.kind = GUILE_TEXT, .strength = STRENGTH_MARKED, .pointerless = true));
+CLASSIFIER(guile_variable, "GuileVariable",
+	   "a variable of a module of Guile, or one that is shared by procedures",
+	   "a variable of Guile", GUILE(.kind = GUILE_VARIABLE, .strength = STRENGTH_MARKED));
+CLASSIFIER(guile_vector, "GuileVector", "a vector of Guile", "a vector of Guile",
+	   GUILE(.kind = GUILE_VECTOR, .strength = STRENGTH_MARKED));

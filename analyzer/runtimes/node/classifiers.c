@@ -127,14 +127,7 @@ static bool favors(struct reader *reader, struct memory_range range, uint64_t ow
 	return address == owner || is_memory_word(address - owner);
 }
 
-const struct classifier classifier_node_buffer = {
-	.name = "NodeBuffer",
-	.summary = "the memory of a Buffer or an ArrayBuffer of Node.js",
-	.role = "the memory of the ArrayBuffer or its store",
-	.strength = STRENGTH_MARKED,
-	.runtime = &runtime_node,
-	.match = match,
-	.suspect = suspect,
-	.tell = tell,
-	.favors = favors,
-};
+CLASSIFIER(node_buffer, "NodeBuffer", "the memory of a Buffer or an ArrayBuffer of Node.js",
+	   "the memory of the ArrayBuffer or its store", .strength = STRENGTH_MARKED,
+	   .runtime = &runtime_node, .match = match, .suspect = suspect, .tell = tell,
+	   .favors = favors);

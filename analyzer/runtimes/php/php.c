@@ -71,14 +71,8 @@ static void tell_elements(struct reader *reader, struct memory_range range,
 	facts->asked = size;
 }
 
-const struct classifier classifier_php_array_elements = {
-	.name = "PhpArrayElements",
-	.summary = "the elements of an array of PHP, with the indices of its keys",
-	.role = "the elements of the array",
-	.strength = STRENGTH_MARKED,
-	.runtime = &runtime_php,
-	.inspect = inspect_elements,
-	.least_size = sizeof(struct php_array),
-	.tell = tell_elements,
-	.measures = true,
-};
+CLASSIFIER(php_array_elements, "PhpArrayElements",
+	   "the elements of an array of PHP, with the indices of its keys",
+	   "the elements of the array", .strength = STRENGTH_MARKED, .runtime = &runtime_php,
+	   .inspect = inspect_elements, .least_size = sizeof(struct php_array),
+	   .tell = tell_elements, .measures = true);

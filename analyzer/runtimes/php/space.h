@@ -62,10 +62,7 @@ struct php_elements {
 
 struct php {
 	struct object_space space;
-	/*
-	 * Of objects in their blocks, by class: C code may have something before them. None: 0.
-	 */
-	ARRAY(uint64_t) offsets;
+	ARRAY(uint64_t) offsets; /* in blocks, by class: C code may have something before objects */
 	ARRAY(struct php_elements) elements; /* by id */
 	ARRAY(struct named_range) ranges;
 	uint64_t collector; /* of its variables; 0: they are not known */

@@ -261,25 +261,17 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	object_items_tell(&layouts[reader_kind(reader)], reader, range, facts);
 }
 
-#define PYTHON(...)                                                                      \
-	{                                                                                \
-		.runtime = &runtime_python, .strength = STRENGTH_MARKED, .match = match, \
-		.tell = tell, .measures = true, __VA_ARGS__                              \
-	}
+#define PYTHON(...)                                                                            \
+	.runtime = &runtime_python, .strength = STRENGTH_MARKED, .match = match, .tell = tell, \
+	.measures = true, __VA_ARGS__
 
-const struct classifier classifier_python_dict_entries =
-	PYTHON(.name = "PythonDictEntries", .kind = DICT, .suspect = suspect_dict,
-	       .summary = "the keys, and mostly the values, of a dict of Python",
-	       .role = "the entries of the dict");
-
-const struct classifier classifier_python_list_items =
-	PYTHON(.name = "PythonListItems", .kind = LIST, .suspect = suspect_list,
-	       .summary = "the items of a list of Python", .role = "the items of the list");
-
-const struct classifier classifier_python_set_entries =
-	PYTHON(.name = "PythonSetEntries", .kind = SET, .suspect = suspect_set,
-	       .summary = "the entries of a set or frozenset of Python",
-	       .role = "the entries of the set");
+CLASSIFIER(python_dict_entries, "PythonDictEntries",
+	   "the keys, and mostly the values, of a dict of Python", "the entries of the dict",
+	   PYTHON(.kind = DICT, .suspect = suspect_dict));
+CLASSIFIER(python_list_items, "PythonListItems", "the items of a list of Python",
+	   "the items of the list", PYTHON(.kind = LIST, .suspect = suspect_list));
+CLASSIFIER(python_set_entries, "PythonSetEntries", "the entries of a set or frozenset of Python",
+	   "the entries of the set", PYTHON(.kind = SET, .suspect = suspect_set));
 
 /* The runtime found these before there were patterns, see blocks.c. */
 static void inspect(struct reader *reader, const struct subject *subject)
@@ -297,27 +289,17 @@ static void inspect(struct reader *reader, const struct subject *subject)
 		     owner == NO_ALLOCATION ? 0 : allocation_start(reader->index, owner));
 }
 
-#define PYTHON_BLOCKS(mark, ...)                                                               \
-	{                                                                                      \
-		.runtime = &runtime_python, .strength = STRENGTH_MARKED, .inspect = inspect,   \
-		.kind = (mark)-PYTHON_MARKS, .least_size = 8, .pointerless = true, __VA_ARGS__ \
-	}
+#define PYTHON_BLOCKS(mark, ...)                                                     \
+	.runtime = &runtime_python, .strength = STRENGTH_MARKED, .inspect = inspect, \
+	.kind = (mark)-PYTHON_MARKS, .least_size = 8, .pointerless = true, __VA_ARGS__
 
-const struct classifier classifier_python_attributes =
-	PYTHON_BLOCKS(PYTHON_VALUES, .name = "PythonAttributes",
-		      .summary = "the values of the attributes of an object of Python",
-		      .role = "the attributes of the object");
-
-const struct classifier classifier_python_deque_block =
-	PYTHON_BLOCKS(PYTHON_BLOCK, .name = "PythonDequeBlock",
-		      .summary = "items of a deque of Python", .role = "items of the deque");
-
-const struct classifier classifier_python_free_object =
-	PYTHON_BLOCKS(PYTHON_DEAD, .name = "PythonFreeObject",
-		      .summary = "a freed object of Python, or a part of one, kept for the next",
-		      .role = "free memory that Python keeps for objects");
-
-const struct classifier classifier_python_buffer =
-	PYTHON_BLOCKS(PYTHON_BYTES, .name = "PythonBuffer",
-		      .summary = "the bytes of a bytearray, an array or a file of Python",
-		      .role = "the bytes of the object");
+CLASSIFIER(python_attributes, "PythonAttributes",
+	   "the values of the attributes of an object of Python", "the attributes of the object",
+	   PYTHON_BLOCKS(PYTHON_VALUES));
+CLASSIFIER(python_deque_block, "PythonDequeBlock", "items of a deque of Python",
+	   "items of the deque", PYTHON_BLOCKS(PYTHON_BLOCK));
+CLASSIFIER(python_free_object, "PythonFreeObject",
+	   "a freed object of Python, or a part of one, kept for the next",
+	   "free memory that Python keeps for objects", PYTHON_BLOCKS(PYTHON_DEAD));
+CLASSIFIER(python_buffer, "PythonBuffer", "the bytes of a bytearray, an array or a file of Python",
+	   "the bytes of the object", PYTHON_BLOCKS(PYTHON_BYTES));

@@ -67,36 +67,20 @@ static void match(struct reader *reader, const struct reference *reference)
 
 extern const struct runtime runtime_ruby;
 
-#define PART(...)                                                                       \
-	{                                                                               \
-		.runtime = &runtime_ruby, .strength = STRENGTH_RELATED, .match = match, \
-		.suspect = suspect, __VA_ARGS__                                         \
-	}
+#define PART(...)                                                               \
+	.runtime = &runtime_ruby, .strength = STRENGTH_RELATED, .match = match, \
+	.suspect = suspect, __VA_ARGS__
 
-const struct classifier classifier_ruby_class_extension =
-	PART(.name = "RubyClassExtension", .kind = CLASS_EXTENSION,
-	     .summary = "a part of a class of Ruby, up to 3.1",
-	     .role = "the extension of the class");
-
-const struct classifier classifier_ruby_data =
-	PART(.name = "RubyData", .kind = DATA, .summary = "data of C code for an object of Ruby",
-	     .role = "the data of the object");
-
-const struct classifier classifier_ruby_hash_table =
-	PART(.name = "RubyHashTable", .kind = HASH_TABLE_OF,
-	     .summary = "the table of a Hash of Ruby", .role = "the table of the Hash");
-
-const struct classifier classifier_ruby_instance_variables =
-	PART(.name = "RubyInstanceVariables", .kind = INSTANCE_VARIABLES,
-	     .summary = "the instance variables of an object of Ruby",
-	     .role = "the instance variables of the object");
-
-const struct classifier classifier_ruby_iseq_body =
-	PART(.name = "RubyIseqBody", .kind = ISEQ_BODY,
-	     .summary = "the body of a method's or block's iseq in Ruby",
-	     .role = "the body of the iseq");
-
-const struct classifier classifier_ruby_method_definition =
-	PART(.name = "RubyMethodDefinition", .kind = METHOD_DEFINITION,
-	     .summary = "the definition of a method of Ruby",
-	     .role = "the definition of the method");
+CLASSIFIER(ruby_class_extension, "RubyClassExtension", "a part of a class of Ruby, up to 3.1",
+	   "the extension of the class", PART(.kind = CLASS_EXTENSION));
+CLASSIFIER(ruby_data, "RubyData", "data of C code for an object of Ruby", "the data of the object",
+	   PART(.kind = DATA));
+CLASSIFIER(ruby_hash_table, "RubyHashTable", "the table of a Hash of Ruby", "the table of the Hash",
+	   PART(.kind = HASH_TABLE_OF));
+CLASSIFIER(ruby_instance_variables, "RubyInstanceVariables",
+	   "the instance variables of an object of Ruby", "the instance variables of the object",
+	   PART(.kind = INSTANCE_VARIABLES));
+CLASSIFIER(ruby_iseq_body, "RubyIseqBody", "the body of a method's or block's iseq in Ruby",
+	   "the body of the iseq", PART(.kind = ISEQ_BODY));
+CLASSIFIER(ruby_method_definition, "RubyMethodDefinition", "the definition of a method of Ruby",
+	   "the definition of the method", PART(.kind = METHOD_DEFINITION));

@@ -209,26 +209,16 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	object_items_tell(&layouts[reader_kind(reader)], reader, range, facts);
 }
 
-#define RUBY(...)                                                                      \
-	{                                                                              \
-		.runtime = &runtime_ruby, .strength = STRENGTH_MARKED, .match = match, \
-		.tell = tell, .measures = true, __VA_ARGS__                            \
-	}
+#define RUBY(...)                                                                            \
+	.runtime = &runtime_ruby, .strength = STRENGTH_MARKED, .match = match, .tell = tell, \
+	.measures = true, __VA_ARGS__
 
-const struct classifier classifier_ruby_array_elements =
-	RUBY(.name = "RubyArrayElements", .kind = ARRAY_ELEMENTS,
-	     .summary = "the elements of an Array of Ruby", .role = "the elements of the Array");
-
-const struct classifier classifier_ruby_hash_entries =
-	RUBY(.name = "RubyHashEntries", .kind = HASH_ENTRIES,
-	     .summary = "the entries of a Hash of Ruby, or of a table of its own",
-	     .role = "the entries of the table");
-
-const struct classifier classifier_ruby_instructions =
-	RUBY(.name = "RubyInstructions", .kind = INSTRUCTIONS,
-	     .summary = "the code of a method or block of Ruby",
-	     .role = "the instructions of the iseq");
-
-const struct classifier classifier_ruby_string_text =
-	RUBY(.name = "RubyStringText", .kind = STRING_TEXT,
-	     .summary = "the text of a String of Ruby", .role = "the text of the String");
+CLASSIFIER(ruby_array_elements, "RubyArrayElements", "the elements of an Array of Ruby",
+	   "the elements of the Array", RUBY(.kind = ARRAY_ELEMENTS));
+CLASSIFIER(ruby_hash_entries, "RubyHashEntries",
+	   "the entries of a Hash of Ruby, or of a table of its own", "the entries of the table",
+	   RUBY(.kind = HASH_ENTRIES));
+CLASSIFIER(ruby_instructions, "RubyInstructions", "the code of a method or block of Ruby",
+	   "the instructions of the iseq", RUBY(.kind = INSTRUCTIONS));
+CLASSIFIER(ruby_string_text, "RubyStringText", "the text of a String of Ruby",
+	   "the text of the String", RUBY(.kind = STRING_TEXT));

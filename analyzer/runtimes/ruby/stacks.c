@@ -68,12 +68,6 @@ static void match(struct reader *reader, const struct reference *reference)
 		reader_claim(reader, reference->target, object);
 }
 
-const struct classifier classifier_ruby_stack = {
-	.runtime = &runtime_ruby,
-	.name = "RubyStack",
-	.summary = "the values and frames of a thread or fiber of Ruby",
-	.role = "the values and frames of the object",
-	.strength = STRENGTH_RELATED,
-	.match = match,
-	.suspect = suspect,
-};
+CLASSIFIER(ruby_stack, "RubyStack", "the values and frames of a thread or fiber of Ruby",
+	   "the values and frames of the object", .runtime = &runtime_ruby,
+	   .strength = STRENGTH_RELATED, .match = match, .suspect = suspect);

@@ -88,29 +88,13 @@ static void tell_elements(struct reader *reader, struct memory_range range,
 	facts->lacks_length = buffers->roles.items[id] != RUST_COUNTED_ELEMENTS;
 }
 
-const struct classifier classifier_rust_vec_buffer = {
-	.name = "RustVecBuffer",
-	.summary = "the elements of a Vec or VecDeque of Rust",
-	.role = "the elements of the Vec",
-	.strength = STRENGTH_SPAN,
-	.runtime = &runtime_rust,
-	.kind = RUST_ELEMENTS,
-	.match = match,
-	.tell = tell_elements,
-	.is_plain = true,
-};
+CLASSIFIER(rust_vec_buffer, "RustVecBuffer", "the elements of a Vec or VecDeque of Rust",
+	   "the elements of the Vec", .strength = STRENGTH_SPAN, .runtime = &runtime_rust,
+	   .kind = RUST_ELEMENTS, .match = match, .tell = tell_elements, .is_plain = true);
 
-const struct classifier classifier_rust_string_text = {
-	.name = "RustString",
-	.summary = "the text of a String of Rust",
-	.role = "the text of the String",
-	.strength = STRENGTH_BUFFER,
-	.runtime = &runtime_rust,
-	.kind = RUST_TEXT,
-	.match = match,
-	.tell = tell_text,
-	.measures = true,
-};
+CLASSIFIER(rust_string_text, "RustString", "the text of a String of Rust", "the text of the String",
+	   .strength = STRENGTH_BUFFER, .runtime = &runtime_rust, .kind = RUST_TEXT, .match = match,
+	   .tell = tell_text, .measures = true);
 
 static const struct rust_table *table_of(const struct reader *reader, allocation_id id)
 {
@@ -142,14 +126,7 @@ static void tell_table(struct reader *reader, struct memory_range range,
 	facts->capacity = table->capacity;
 }
 
-const struct classifier classifier_rust_hash_table = {
-	.name = "RustHashTable",
-	.summary = "the elements of a HashMap or HashSet of Rust",
-	.role = "the elements of the HashMap or HashSet",
-	.strength = STRENGTH_MARKED,
-	.is_plain = true,
-	.runtime = &runtime_rust,
-	.pointerless = true,
-	.inspect = inspect_table,
-	.tell = tell_table,
-};
+CLASSIFIER(rust_hash_table, "RustHashTable", "the elements of a HashMap or HashSet of Rust",
+	   "the elements of the HashMap or HashSet", .strength = STRENGTH_MARKED, .is_plain = true,
+	   .runtime = &runtime_rust, .pointerless = true, .inspect = inspect_table,
+	   .tell = tell_table);
