@@ -1,6 +1,6 @@
 """
-Each transcript of the README, the tutorial, the tasks and the guide to large processes is what a reader
-would see.
+Each transcript of the README, the tutorial, the tasks, the guide to large processes and the pages of languages
+is what a reader would see.
 
 A comment <!-- program: NAME --> names the program of the transcripts below it.
 In an indented block, lines that begin with "heapcore> " are commands; what
@@ -9,20 +9,30 @@ differ from run to run: each one in the text stands for the one that came out
 in its place first. Sums of bytes may differ a little: each glibc makes other
 allocations larger than asked for, and each libstdc++ keeps a pool of its own
 size for exceptions. The older core of a program is called older.core.
+
+A program pages/NAME is run by its interpreter or compiled, in a folder that is called /srv in the text. Versions of a
+language differ in numbers and in what they are made of: any number stands for another one there, any bar for another.
 """
 
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
 import session_test  # noqa: E402
 
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 # How many commands each page shows at least.
 PAGES = {"docs/tutorial.md": 16, "docs/tasks.md": 10, "docs/large-process.md": 7, "README.md": 2}
+# The page of each language, and what runs its program or compiles it.
+LANGUAGES = {"python": ("py", "python3"), "ruby": ("rb", "ruby"), "perl": ("pl", "perl"), "php": ("php", "php"),
+             "node": ("js", "node"), "crystal": ("cr", "crystal"), "rust": ("rs", "rustc")}
 PROMPT = "heapcore> "
 LEAKS = """
 #include <stdlib.h>
@@ -113,6 +123,18 @@ def near(actual, expected):
     return [SUM.sub(replace, line) for line in actual]
 
 
+def loose(line):
+    """The regular expression of a line whose numbers and bars stand for others."""
+    words = (r"[#:.]+" if re.fullmatch(r"[#:.]+", word) else r"(?:0x)?[0-9a-f,.]+".join(
+        map(re.escape, re.split(r"0x[0-9a-f]+|\d[\d,.]*", word))) for word in line.split())
+    return r"[^\S\n]*" + r"[^\S\n]+".join(words) + "\n"
+
+
+def matches_loosely(expected, actual):
+    pattern = "".join(r"(?:.*\n)*?" if line == "..." else loose(line) for line in expected)
+    return re.fullmatch(pattern, "".join(line + "\n" for line in actual))
+
+
 def without_end(lines):
     """Empty lines at the end separate it from what follows."""
     while lines and lines[-1] == "":
@@ -170,6 +192,31 @@ class TutorialTest(unittest.TestCase):
             count = len(re.findall(r"^    (?:heapcore>|\$) ", task, re.MULTILINE))
             self.assertIn(count, (1, 2), task)
 
+    def language_command(self, source, tool, folder):
+        program = os.path.join(folder, "app")
+        if tool == "crystal":
+            return [harness.build_crystal(program, source.read_text(encoding="utf-8"), "--debug")]
+        if tool == "rustc":
+            return [harness.build(program, tool, str(source))]
+        return [tool, shutil.copy(source, folder)]
+
+    def check_language(self, page):
+        ending, tool = LANGUAGES[page]
+        if not shutil.which(tool):
+            self.skipTest(f"there is no {tool}")
+        folder = tempfile.mkdtemp(dir=self.dumps.folder.name)
+        source = pathlib.Path(SOURCE_DIR, f"testdata/programs/pages/app.{ending}")
+        with harness.started(self.language_command(source, tool, folder)) as process:
+            core = self.dumps.take_core(process)
+        shown = transcripts(os.path.join(SOURCE_DIR, f"docs/{page}.md"))
+        self.assertGreaterEqual(len(shown), 1)
+        for program, number, command, output in shown:
+            self.assertEqual(program, f"pages/app.{ending}")
+            actual, messages, _ = session_test.run(core, command)
+            actual = [line.replace(folder, "/srv") for line in actual]
+            with self.subTest(f"docs/{page}.md:{number}: {command}"):
+                self.assertTrue(matches_loosely(without_end(output), actual), "\n".join(actual + messages))
+
     def check_gate(self, path):
         with open(os.path.join(SOURCE_DIR, path), encoding="utf-8") as file:
             shown = file.read().split("    $ heapcore run")[1].split("\n\n")[0]
@@ -189,6 +236,9 @@ class TutorialTest(unittest.TestCase):
     def test_gate_fails_as_shown(self):
         self.check_gate("README.md")
 
+
+for language in LANGUAGES:
+    setattr(TutorialTest, f"test_page_of_{language}", lambda self, page=language: self.check_language(page))
 
 if __name__ == "__main__":
     unittest.main()
