@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+enum { MOST_NOTE = 160 };
+
 /* Note features that do not support processes with words of 4 bytes. */
 static bool tell_narrow(const struct analysis *analysis, struct findings *findings)
 {
@@ -25,7 +27,8 @@ static bool tell_narrow(const struct analysis *analysis, struct findings *findin
 
 static bool tell_collection(const struct analysis *analysis, struct findings *findings)
 {
-	const char *name = runtimes_collecting(analysis->runtimes);
+	char text[MOST_NOTE];
+	const char *name = runtimes_collecting(analysis->runtimes, text, sizeof(text));
 
 	if (name)
 		findings_add(
@@ -53,10 +56,11 @@ static bool tell_runtimes(const struct analysis *analysis, struct findings *find
 /* Garbage stays in memory if the collector does not run. */
 static bool tell_collector(const struct analysis *analysis, struct findings *findings)
 {
-	char text[160];
+	char text[MOST_NOTE] = "";
 
-	if (!analysis->liveness.garbage.words ||
-	    !runtimes_tell_collector(analysis->runtimes, text, sizeof(text)))
+	if (analysis->liveness.garbage.words)
+		runtimes_collecting(analysis->runtimes, text, sizeof(text));
+	if (!text[0])
 		return false;
 	findings_add(findings, FINDING_NOTE, "%s", text);
 	return true;

@@ -20,7 +20,6 @@ allocation_id object_find(const struct object_space *space, uint64_t target)
 
 struct error *object_find_globals(struct object_space *space, struct bitmap *ret)
 {
-	space->names.memory.account = space->account;
 	space->names.count = 0;
 	space->steps.left = space->image->size; /* eight for each word */
 	return space->runtime->find_globals(space, ret);

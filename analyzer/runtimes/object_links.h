@@ -43,7 +43,7 @@ static inline void path_advance(struct object_path *path, int length)
 		path->used = path->size - 1;
 }
 
-/* The target that links to the object have: its address, or what the slot says. */
+/* The target of links to the object: its address, or what the slot says. */
 uint64_t object_target(const struct object_space *space, allocation_id id);
 
 /* The object that links have as target; NO_ALLOCATION: there is none. */

@@ -33,6 +33,12 @@ struct runtime_context {
 	const struct heaps *heaps; /* which the index is of */
 };
 
+/* Memory that a runtime has for itself, in no heap. */
+struct named_range {
+	struct memory_range range;
+	const char *name; /* "Java's heap" */
+};
+
 /* The name of an object that needs no other object: "sys", "$users". */
 struct object_name {
 	allocation_id id;
@@ -52,10 +58,11 @@ struct object_space {
 		};
 	};
 	struct object_classes classes;
-	struct name_pool texts;		 /* of names, which live as long as the space */
-	ARRAY(struct object_name) names; /* of the objects that have one, for paths */
-	struct budget steps;		 /* of visits of links: damage may have all share theirs */
-	bool has_objects;		 /* find_objects() found some */
+	struct name_pool texts;		  /* of names, which live as long as the space */
+	ARRAY(struct object_name) names;  /* of the objects that have one, for paths */
+	ARRAY(struct named_range) ranges; /* of its own memory, by address; they do not overlap */
+	struct budget steps;		  /* of visits of links: damage may have all share theirs */
+	bool has_objects;		  /* find_objects() found some */
 	bool has_ended; /* the program left them to the system: none is leaked by it */
 };
 
@@ -66,6 +73,8 @@ struct object_liveness {
 	bool has_count;	  /* of references: */
 	uint64_t count;
 	uint64_t address; /* with a count: what such a reference is */
+	/* The place that its collector moved it to, and the class there; 0: it did not. */
+	uint64_t moved_to, moved_class;
 };
 
 /* An allocation without a class, which is known by the member of a class that holds it. */
@@ -104,12 +113,6 @@ struct object_pages {
 		     uint64_t *ret_room);
 	/* One page alone counts; else most of a mapping must be such. */
 	bool is_certain;
-};
-
-/* Memory that a runtime has for itself, in no heap. */
-struct named_range {
-	struct memory_range range;
-	const char *name; /* "Java's heap" */
 };
 
 /* Code that a program compiled: a method, a block, the body of a class. */
@@ -251,8 +254,8 @@ struct runtime {
 	 * Optional: whether the word at place, in the allocation source or outside of all, is of
 	 * the runtime's own bookkeeping, or left over, though it is an address in target: then it
 	 * is no reference.
-	 * find_objects() is called early, without debug information, and several threads may ask
-	 * at once.
+	 * find_objects() is called early, without debug information, and this only if it finds
+	 * some; several threads may ask at once.
 	 */
 	bool (*is_link)(const struct object_space *space, allocation_id source,
 			allocation_id target, uint64_t word, uint64_t place);
@@ -263,13 +266,6 @@ struct runtime {
 	allocation_id (*resolve)(const struct object_space *space, allocation_id source,
 				 uint64_t word);
 	/*
-	 * Optional, of a runtime without find_objects(): whether the word at place, in the
-	 * allocation source or outside of all, was left over by what was there before: then it is
-	 * no reference. Several threads may ask at once.
-	 */
-	bool (*is_left_over)(const struct object_space *space, allocation_id source,
-			     uint64_t place);
-	/*
 	 * Optional: add words that hold nothing: room of containers that is not used, and weak
 	 * references. Called early, behind find_objects() only if there is is_link().
 	 */
@@ -279,17 +275,14 @@ struct runtime {
 	 * collector, unless it keeps them: then these are leaked. Needs is_link().
 	 */
 	bool is_counted, keeps_cycles;
-	/* Optional, with is_counted: a note on what keeps the collector from freeing garbage. */
-	bool (*tell_collector)(const struct object_space *space, char *ret, size_t size);
-	/* Optional: whether the core is from the middle of a collection. */
-	bool (*is_collecting)(const struct object_space *space);
+	/*
+	 * Optional: whether the core is from the middle of a collection; and, with is_counted, a
+	 * note on what keeps the collector from freeing garbage, which is empty at first.
+	 */
+	bool (*is_collecting)(const struct object_space *space, char *ret_note, size_t size);
 	/* Optional: how the object is kept. False: that is not known. */
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);
-	/* Optional: where its collector moved the object to, and the class of what is there now. */
-	bool (*find_move)(const struct object_space *space, allocation_id id, uint64_t *ret_address,
-			  uint64_t *ret_class);
-
 	/* Optional: visit all compiled code, by address. */
 	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,
 				    void *data);
@@ -342,11 +335,6 @@ struct runtime {
 		bool (*visit)(void *data, const struct runtime_member *member), void *data);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
-	/*
-	 * Optional: memory that it has for itself, by address; they do not overlap, and live as
-	 * long as the space.
-	 */
-	const struct named_range *(*memory)(const struct object_space *space, size_t *ret_count);
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded,
 	 * and its objects are not known. */
 	const char *leaks_note;

@@ -91,7 +91,7 @@ static void release_space(struct object_space *space)
 	if (space->runtime->release)
 		space->runtime->release(space);
 	object_classes_release(&space->classes);
-	array_release(&space->names);
+	arrays_release(&space->names, &space->ranges);
 	name_pool_deinit(&space->texts);
 }
 
@@ -126,6 +126,7 @@ static struct error *open_space(const struct runtime *runtime,
 	TRY_MEMORY(space);
 	space->runtime = runtime;
 	space->context = *context;
+	arrays_use(context->account, &space->names, &space->ranges);
 	if (runtime->open) {
 		is_there = false;
 		TRY(runtime->open(space, &is_there));
@@ -245,10 +246,8 @@ const char *runtimes_packed(const struct runtimes *list)
 const struct named_range *runtimes_memory(const struct runtimes *list, size_t number,
 					  size_t *ret_count)
 {
-	const struct object_space *space = list->spaces[number];
-
-	*ret_count = 0;
-	return space->runtime->memory ? space->runtime->memory(space, ret_count) : NULL;
+	*ret_count = list->spaces[number]->ranges.count;
+	return list->spaces[number]->ranges.items;
 }
 
 static const char *memory_use(const struct runtimes *list, size_t number, uint64_t address)
@@ -329,16 +328,18 @@ bool runtimes_have_links_outside(const struct runtimes *list)
 	return list && (list->unused.ranges.count > 0 || runtimes_have_links(list));
 }
 
+static bool has_links(const struct object_space *space)
+{
+	return space->runtime->is_link && (space->has_objects || !space->runtime->find_objects);
+}
+
 bool runtimes_have_links(const struct runtimes *list)
 {
 	if (list && unused_is_in_heap(&list->unused))
 		return true;
-	for (size_t i = 0; list && i < list->count; i++) {
-		const struct runtime *runtime = list->spaces[i]->runtime;
-
-		if (runtime->is_left_over || (list->spaces[i]->has_objects && runtime->is_link))
+	for (size_t i = 0; list && i < list->count; i++)
+		if (has_links(list->spaces[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -347,15 +348,10 @@ bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocat
 {
 	if (unused_has(&list->unused, source, place))
 		return true;
-	for (size_t i = 0; i < list->count; i++) {
-		const struct object_space *space = list->spaces[i];
-		const struct runtime *runtime = space->runtime;
-
-		if ((runtime->is_left_over && runtime->is_left_over(space, source, place)) ||
-		    (space->has_objects && runtime->is_link &&
-		     runtime->is_link(space, source, target, word, place)))
+	for (size_t i = 0; i < list->count; i++)
+		if (has_links(list->spaces[i]) &&
+		    list->spaces[i]->runtime->is_link(list->spaces[i], source, target, word, place))
 			return true;
-	}
 	return false;
 }
 
@@ -410,64 +406,44 @@ bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct obj
 	       ret->has_count && !ret->is_immortal;
 }
 
-bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size)
+const char *runtimes_collecting(const struct runtimes *list, char *ret_note, size_t size)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const struct object_space *space = list->spaces[i];
+	const char *name = NULL;
 
-		if (space->has_objects && space->runtime->tell_collector &&
-		    space->runtime->tell_collector(space, ret, size))
-			return true;
-	}
-	return false;
-}
-
-const char *runtimes_collecting(const struct runtimes *list)
-{
-	for (size_t i = 0; i < list->count; i++) {
+	ret_note[0] = '\0';
+	for (size_t i = 0; i < list->count && !name; i++) {
 		const struct object_space *space = list->spaces[i];
 
 		if (space->has_objects && space->runtime->is_collecting &&
-		    space->runtime->is_collecting(space))
-			return space->runtime->name;
+		    space->runtime->is_collecting(space, ret_note, size))
+			name = space->runtime->name;
 	}
-	return NULL;
-}
-
-static bool tell_move(const struct runtimes *list, allocation_id id, char *ret, size_t size)
-{
-	enum { MOST_NAME = 80 }; /* the address stands behind it */
-	const struct object_space *space = runtimes_space_of(list, id);
-	uint64_t address, class;
-	enum class_name_kind kind;
-	const char *name;
-
-	if (!space || !space->runtime->find_move ||
-	    !space->runtime->find_move(space, id, &address, &class))
-		return false;
-	name = runtimes_class_name(list, class, &kind);
-	snprintf(ret, size, "what its collector left of the %.*s that is now at %#" PRIx64,
-		 MOST_NAME, name ? name : "object", address);
-	return true;
+	return name;
 }
 
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size)
 {
+	enum { MOST_NAME = 80 }; /* the address stands behind it */
 	const struct object_space *space = runtimes_space_of(list, id);
 	struct object_liveness liveness = { 0 };
+	enum class_name_kind kind;
+	const char *name;
 
-	if (tell_move(list, id, ret, size))
-		return true;
 	if (!space || !space->runtime->liveness || !space->runtime->liveness(space, id, &liveness))
 		return false;
-	if (liveness.has_count && !liveness.is_immortal)
+	if (liveness.moved_to) {
+		name = runtimes_class_name(list, liveness.moved_class, &kind);
+		snprintf(ret, size, "what its collector left of the %.*s that is now at %#" PRIx64,
+			 MOST_NAME, name ? name : "object", liveness.moved_to);
+	} else if (liveness.has_count && !liveness.is_immortal) {
 		snprintf(ret, size, "kept by a count of %" PRIu64 " reference%s", liveness.count,
 			 liveness.count == 1 ? "" : "s");
-	else
+	} else {
 		snprintf(ret, size, "%s",
 			 liveness.is_immortal ? "immortal"
 			 : liveness.is_marked ? "marked by its collector"
 					      : "not marked by its collector");
+	}
 	return true;
 }
 

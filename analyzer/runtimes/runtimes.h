@@ -79,11 +79,11 @@ bool runtimes_have_left(const struct runtimes *list, allocation_id id);
 const char *runtimes_known_leak(const struct runtimes *list, allocation_id id,
 				const char **ret_name);
 
-/* Say what keeps a collector of cycles from freeing garbage. False: nothing is known to. */
-bool runtimes_tell_collector(const struct runtimes *list, char *ret, size_t size);
-
-/* The name of a runtime in the middle of a collection, or NULL. */
-const char *runtimes_collecting(const struct runtimes *list);
+/*
+ * The name of a runtime in the middle of a collection, or NULL; and a note on what keeps a
+ * collector of cycles from freeing garbage, empty if nothing is known to.
+ */
+const char *runtimes_collecting(const struct runtimes *list, char *ret_note, size_t size);
 
 /* Say how the object is kept, as what follows "it is". False: that is not known. */
 bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, size_t size);

@@ -236,7 +236,7 @@ class PhpObjects(php_programs.PhpTest):
         core, _ = self.core_of(ROOTS + 'drop("Slow"); gc_collect_cycles();')
         for words in (("count", "garbage"), ("count", "leaked"), ("objects",)):
             answer = harness.ask(core, *words)
-            self.assertIn("the collector of php was at work", answer.stderr)
+            self.assertIn("the collector of php was running", answer.stderr)
             if words[0] == "count":
                 self.assertTrue(answer.stdout.startswith("0 "), answer.stdout)
 

@@ -195,7 +195,7 @@ class Lost(harness.LiveTest):
                 core, truth = self.core_of("gc.disable()", TRAP, layout=layout)
                 self.check(core, truth)
                 answer = harness.ask(core, "count", "garbage")
-                self.assertEqual(is_noted(truth), "was at work" in answer.stderr)
+                self.assertEqual(is_noted(truth), "was running" in answer.stderr)
 
     def test_damage_costs_only_itself(self):
         core, truth = self.core_of("gc.disable()")

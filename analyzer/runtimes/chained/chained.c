@@ -236,11 +236,11 @@ static struct error *chained_open(struct object_space *space, bool *ret)
 }
 
 /* Links, and what outside of all holds an end of the list. */
-static bool is_left_over(const struct object_space *space, allocation_id source, uint64_t place)
+static bool is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		    uint64_t word, uint64_t place)
 {
 	const struct chained *chained = (const struct chained *)space;
 	const struct allocation_index *index = chained->space.index;
-	uint64_t word;
 
 	if (source != NO_ALLOCATION)
 		return bitmap_get(&chained->blocks, source) &&
@@ -257,7 +257,7 @@ const struct runtime runtime_chained = {
 	.space_size = sizeof(struct chained),
 	.open = chained_open,
 	.release = chained_release,
-	.is_left_over = is_left_over,
+	.is_link = is_link,
 	.leaks_note =
 		"a debug header, such as that of mcheck(), links all blocks in one list: its links do not count as references, because nothing would be leaked then",
 };

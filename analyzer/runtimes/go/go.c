@@ -81,7 +81,6 @@ struct go {
 	const struct layout *layout; /* its offset in a span */
 	uint64_t known, known_span;  /* a page that a span has */
 	ARRAY(struct span) objects;
-	ARRAY(struct named_range) ranges;
 	size_t heap_ranges; /* the first ones, until all are sorted */
 };
 
@@ -260,16 +259,16 @@ DEFINE_COMPARE(compare_objects, struct span, ASCENDING(range.start))
 /* Add a range of the heap, behind all others of it. */
 static struct error *add(struct go *go, uint64_t start, uint64_t end, const char *name)
 {
-	size_t count = go->ranges.count;
+	size_t count = go->space.ranges.count;
 
 	if (start >= end)
 		return NULL;
-	if (count > 0 && go->ranges.items[count - 1].range.end == start &&
-	    go->ranges.items[count - 1].name == name) {
-		go->ranges.items[count - 1].range.end = end;
+	if (count > 0 && go->space.ranges.items[count - 1].range.end == start &&
+	    go->space.ranges.items[count - 1].name == name) {
+		go->space.ranges.items[count - 1].range.end = end;
 		return NULL;
 	}
-	return array_append(&go->ranges, (struct named_range){ { start, end }, name });
+	return array_append(&go->space.ranges, (struct named_range){ { start, end }, name });
 }
 
 /* Divide each range in use among the spans, which are sorted, and what is free. */
@@ -295,7 +294,7 @@ static struct error *divide(struct go *go, const struct named_range *spans, size
 static struct error *add_heap(struct go *go)
 {
 	_cleanup_(array_release) ARRAY(struct named_range)
-		spans = { .memory.account = go->ranges.memory.account };
+		spans = { .memory.account = go->space.ranges.memory.account };
 
 	for (uint64_t i = 0; i < go->spans.count; i++) {
 		uint8_t bytes[SPAN_SIZE];
@@ -314,22 +313,23 @@ static struct error *add_heap(struct go *go)
 	array_sort(&spans, compare_ranges);
 	array_sort(&go->objects, compare_objects);
 	TRY(divide(go, spans.items, spans.count));
-	go->heap_ranges = go->ranges.count;
+	go->heap_ranges = go->space.ranges.count;
 	return NULL;
 }
 
 /* Add memory of which nothing was added yet; that of the heap was first. */
 static struct error *add_other(struct go *go, uint64_t start, uint64_t end, const char *name)
 {
-	size_t first = LIST_ABOVE(go->ranges.items, go->heap_ranges, range.end, start);
+	size_t first = LIST_ABOVE(go->space.ranges.items, go->heap_ranges, range.end, start);
 
-	if (start >= end || go->ranges.count - go->heap_ranges == MOST_TABLES ||
-	    (first < go->heap_ranges && go->ranges.items[first].range.start < end))
+	if (start >= end || go->space.ranges.count - go->heap_ranges == MOST_TABLES ||
+	    (first < go->heap_ranges && go->space.ranges.items[first].range.start < end))
 		return NULL;
-	for (size_t i = go->heap_ranges; i < go->ranges.count; i++)
-		if (start < go->ranges.items[i].range.end && end > go->ranges.items[i].range.start)
+	for (size_t i = go->heap_ranges; i < go->space.ranges.count; i++)
+		if (start < go->space.ranges.items[i].range.end &&
+		    end > go->space.ranges.items[i].range.start)
 			return NULL;
-	return array_append(&go->ranges, (struct named_range){ { start, end }, name });
+	return array_append(&go->space.ranges, (struct named_range){ { start, end }, name });
 }
 
 static struct error *add_table(struct go *go, uint64_t start, uint64_t size)
@@ -422,7 +422,7 @@ static struct error *find_all(struct go *go)
 		return NULL;
 	TRY(add_heap(go));
 	TRY(add_tables(go, place));
-	array_sort(&go->ranges, compare_ranges);
+	array_sort(&go->space.ranges, compare_ranges);
 	return NULL;
 }
 
@@ -430,14 +430,14 @@ static void release(struct object_space *space)
 {
 	struct go *go = (struct go *)space;
 
-	arrays_release(&go->in_use, &go->objects, &go->ranges);
+	arrays_release(&go->in_use, &go->objects);
 }
 
 static struct error *open_space(struct object_space *space, bool *ret)
 {
 	struct go *go = (struct go *)space;
 
-	arrays_use(space->account, &go->in_use, &go->objects, &go->ranges);
+	arrays_use(space->account, &go->in_use, &go->objects);
 	list_for_each(module, space->program->modules, space->program->module_count) {
 		uint64_t room = module_is_in_go(space->image, module)
 					? module_data_search_in(space->image, module, is_room, NULL)
@@ -446,19 +446,12 @@ static struct error *open_space(struct object_space *space, bool *ret)
 		if (!room || *ret)
 			continue;
 		release(space);
+		space->ranges.count = 0;
 		go->heap = room - 2 * sizeof(uint64_t);
 		TRY(find_all(go));
-		*ret = go->ranges.count > 0;
+		*ret = go->space.ranges.count > 0;
 	}
 	return NULL;
-}
-
-static const struct named_range *memory(const struct object_space *space, size_t *ret_count)
-{
-	const struct go *go = (const struct go *)space;
-
-	*ret_count = go->ranges.count;
-	return go->ranges.items;
 }
 
 /* True if the place in a span has no object, or one that the last collection freed. */
@@ -475,17 +468,18 @@ static bool is_free(const struct go *go, const struct span *span, uint64_t place
 }
 
 /* Objects that nothing refers to any more are in use until the next collection. */
-static bool is_left_over(const struct object_space *space, allocation_id source, uint64_t place)
+static bool is_link(const struct object_space *space, allocation_id source, allocation_id target,
+		    uint64_t word, uint64_t place)
 {
 	const struct go *go = (const struct go *)space;
 	size_t number;
 
 	if (source != NO_ALLOCATION)
 		return false;
-	number = LIST_ABOVE(go->ranges.items, go->ranges.count, range.end, place);
-	if (number == go->ranges.count || place < go->ranges.items[number].range.start)
+	number = LIST_ABOVE(go->space.ranges.items, go->space.ranges.count, range.end, place);
+	if (number == go->space.ranges.count || place < go->space.ranges.items[number].range.start)
 		return false;
-	if (go->ranges.items[number].name == FREE)
+	if (go->space.ranges.items[number].name == FREE)
 		return true;
 	number = LIST_ABOVE(go->objects.items, go->objects.count, range.end, place);
 	return number < go->objects.count && place >= go->objects.items[number].range.start &&
@@ -497,6 +491,5 @@ const struct runtime runtime_go = {
 	.space_size = sizeof(struct go),
 	.open = open_space,
 	.release = release,
-	.memory = memory,
-	.is_left_over = is_left_over,
+	.is_link = is_link,
 };

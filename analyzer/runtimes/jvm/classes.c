@@ -154,7 +154,7 @@ struct error *jvm_find_classes(struct jvm *jvm)
 	if (!jvm_static(search.tables, "Abstract_VM_Version", "_vm_major_version", &version) ||
 	    (uint32_t)version < FIRST_VERSION || !find_fields(&search))
 		return NULL;
-	search.pieces.memory.account = jvm->ranges.memory.account;
+	search.pieces.memory.account = jvm->space.account;
 	TRY(find_pieces(&search));
 	return add_pieces(jvm, &search);
 }

@@ -171,7 +171,7 @@ static struct error *add_regions(struct jvm *jvm, const struct regions *regions)
 		while (next < regions->count && region_use(regions, next) == use)
 			next++;
 		TRY(array_append(
-			&jvm->ranges,
+			&jvm->space.ranges,
 			(struct named_range){ { regions->all.start + i * regions->size,
 						regions->all.start + next * regions->size },
 					      use }));

@@ -15,7 +15,7 @@ struct error *jvm_add(struct jvm *jvm, uint64_t start, uint64_t end, const char 
 {
 	if (start >= end)
 		return NULL;
-	array_for_each(other, &jvm->ranges) {
+	array_for_each(other, &jvm->space.ranges) {
 		if (start < other->range.end && end > other->range.start)
 			return NULL;
 		if (other->range.end == start && strcmp(other->name, name) == 0) {
@@ -23,7 +23,7 @@ struct error *jvm_add(struct jvm *jvm, uint64_t start, uint64_t end, const char 
 			return NULL;
 		}
 	}
-	return array_append(&jvm->ranges, (struct named_range){ { start, end }, name });
+	return array_append(&jvm->space.ranges, (struct named_range){ { start, end }, name });
 }
 
 /* From JDK 9 on; before, it is found by its rights. */
@@ -37,11 +37,6 @@ static struct error *find_code(struct jvm *jvm)
 	return jvm_add(jvm, start, end, "Java's code cache");
 }
 
-static void release(struct object_space *space)
-{
-	array_release(&((struct jvm *)space)->ranges);
-}
-
 DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
 
 static struct error *find_all(struct jvm *jvm)
@@ -49,7 +44,7 @@ static struct error *find_all(struct jvm *jvm)
 	TRY(jvm_find_heap(jvm));
 	TRY(find_code(jvm));
 	TRY(jvm_find_classes(jvm));
-	array_sort(&jvm->ranges, compare_ranges);
+	array_sort(&jvm->space.ranges, compare_ranges);
 	return NULL;
 }
 
@@ -57,7 +52,6 @@ static struct error *open_space(struct object_space *space, bool *ret)
 {
 	struct jvm *jvm = (struct jvm *)space;
 
-	jvm->ranges.memory.account = space->account;
 	list_for_each(module, space->program->modules, space->program->module_count) {
 		const char *slash = strrchr(module->path, '/');
 
@@ -70,21 +64,11 @@ static struct error *open_space(struct object_space *space, bool *ret)
 	return NULL;
 }
 
-static const struct named_range *memory(const struct object_space *space, size_t *ret_count)
-{
-	const struct jvm *jvm = (const struct jvm *)space;
-
-	*ret_count = jvm->ranges.count;
-	return jvm->ranges.items;
-}
-
 const struct runtime runtime_jvm = {
 	.name = "jvm",
 	.modules = "libjvm.so$",
 	.space_size = sizeof(struct jvm),
 	.open = open_space,
-	.release = release,
-	.memory = memory,
 	.leaks_note =
 		"a Java virtual machine is loaded: its objects are not counted as allocations, and hold what they refer to",
 };

@@ -10,7 +10,6 @@
 struct jvm {
 	struct object_space space;
 	struct jvm_tables tables;
-	ARRAY(struct named_range) ranges;
 };
 
 /* Add a range, unless it is empty or others have some of it. */

@@ -19,7 +19,7 @@ void php_release(struct object_space *space)
 {
 	struct php *php = (struct php *)space;
 
-	arrays_release(&php->offsets, &php->elements, &php->parts, &php->owned, &php->ranges);
+	arrays_release(&php->offsets, &php->elements, &php->parts, &php->owned);
 	tables_release(&php->owners, &php->returned);
 }
 
@@ -155,8 +155,8 @@ struct error *php_find_objects(struct object_space *space, struct debug *debug)
 	struct php *php = (struct php *)space;
 	uint32_t place;
 
-	arrays_use(space->account, &php->offsets, &php->ranges, &php->parts, &php->returned,
-		   &php->elements, &php->owned, &php->owners);
+	arrays_use(space->account, &php->offsets, &php->parts, &php->returned, &php->elements,
+		   &php->owned, &php->owners);
 	TRY(php_find_shared(php));
 	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
 	for (uint64_t kind = 1; kind < PHP_KINDS; kind++)
@@ -218,35 +218,19 @@ allocation_id php_resolve(const struct object_space *space, allocation_id source
 /* struct _zend_gc_globals of zend_gc.c, the same from 7.3 to 8.4: { roots, bools ... }. */
 enum { COLLECTOR_ENABLED, COLLECTOR_ACTIVE };
 
-static bool collector_says(const struct object_space *space, uint64_t number, bool *ret)
+bool php_is_collecting(const struct object_space *space, char *ret_note, size_t size)
 {
 	const struct php *php = (const struct php *)space;
-	uint8_t flag;
+	uint8_t flags[COLLECTOR_ACTIVE + 1];
 
 	if (!php->collector ||
-	    !image_read(php->space.image, php->collector + WORD + number, &flag, sizeof(flag)))
+	    !image_read(space->image, php->collector + WORD, flags, sizeof(flags)))
 		return false;
-	*ret = flag == 1;
-	return true;
-}
-
-bool php_is_collecting(const struct object_space *space)
-{
-	bool is_active;
-
-	return collector_says(space, COLLECTOR_ACTIVE, &is_active) && is_active;
-}
-
-bool php_tell_collector(const struct object_space *space, char *ret, size_t size)
-{
-	bool is_enabled;
-
-	if (!collector_says(space, COLLECTOR_ENABLED, &is_enabled) || is_enabled)
-		return false;
-	snprintf(
-		ret, size,
-		"the program switched PHP's collector off (gc_disable()): garbage stays until gc_collect_cycles() is called");
-	return true;
+	if (flags[COLLECTOR_ENABLED] != 1)
+		snprintf(
+			ret_note, size,
+			"the program switched PHP's collector off (gc_disable()): garbage stays until gc_collect_cycles() is called");
+	return flags[COLLECTOR_ACTIVE] == 1;
 }
 
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)

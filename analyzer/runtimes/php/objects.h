@@ -24,11 +24,9 @@ struct error *php_visit_links(struct object_space *space, allocation_id id, stru
 			      object_link_visitor *visit, void *data);
 uint64_t php_address_of(const struct object_space *space, allocation_id id);
 bool php_tell_step(struct object_path *path, const struct object_link *link);
-const struct named_range *php_memory(const struct object_space *space, size_t *ret_count);
 struct error *php_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
 allocation_id php_resolve(const struct object_space *space, allocation_id source, uint64_t word);
-bool php_tell_collector(const struct object_space *space, char *ret, size_t size);
-bool php_is_collecting(const struct object_space *space);
+bool php_is_collecting(const struct object_space *space, char *ret_note, size_t size);
 bool php_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
 struct error *php_visit_members(struct object_space *space, allocation_id id, bool with_content,
 				bool (*each)(void *data, const struct runtime_member *member),

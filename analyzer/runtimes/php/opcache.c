@@ -31,9 +31,9 @@ static uint64_t measure(struct view *view, uint64_t start, uint64_t size)
 
 static struct error *add(struct php *php, uint64_t start, uint64_t end, const char *name)
 {
-	return start < end
-		       ? array_append(&php->ranges, (struct named_range){ { start, end }, name })
-		       : NULL;
+	return start < end ? array_append(&php->space.ranges,
+					  (struct named_range){ { start, end }, name })
+			   : NULL;
 }
 
 struct error *php_find_shared(struct php *php)
@@ -41,7 +41,7 @@ struct error *php_find_shared(struct php *php)
 	const struct image *image = php->space.image;
 	struct view view = { image };
 
-	php->ranges.count = 0;
+	php->space.ranges.count = 0;
 	list_for_each(region, image->regions, image->region_count) {
 		uint64_t size = region->end - region->start;
 		uint64_t used = (region->rights & RIGHT_WRITE) && size >= LEAST_SIZE
@@ -54,12 +54,4 @@ struct error *php_find_shared(struct php *php)
 		TRY(add(php, region->start + used, region->end, "PHP's opcache, not in use"));
 	}
 	return NULL;
-}
-
-const struct named_range *php_memory(const struct object_space *space, size_t *ret_count)
-{
-	const struct php *php = (const struct php *)space;
-
-	*ret_count = php->ranges.count;
-	return php->ranges.items;
 }

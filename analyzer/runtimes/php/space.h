@@ -64,9 +64,8 @@ struct php {
 	struct object_space space;
 	ARRAY(uint64_t) offsets; /* in blocks, by class: C code may have something before objects */
 	ARRAY(struct php_elements) elements; /* by id */
-	ARRAY(struct named_range) ranges;
-	uint64_t collector; /* of its variables; 0: they are not known */
-	uint64_t stack_top; /* of what is in use of the last page of the stack */
+	uint64_t collector;		     /* of its variables; 0: they are not known */
+	uint64_t stack_top;		     /* of what is in use of the last page of the stack */
 	struct php_engine engine;
 	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */
 	ARRAY(struct php_owned) owned; /* parts, in the order in which they were found */

@@ -402,31 +402,23 @@ bool python_is_link(const struct object_space *space, allocation_id source, allo
 					python_is_stale_in_object(python, type, range, place));
 }
 
-bool python_tell_collector(const struct object_space *space, char *ret, size_t size)
+bool python_is_collecting(const struct object_space *space, char *ret_note, size_t size)
 {
 	struct python_collector collector;
 
-	if (!python_collector_find(&space->context, &collector) ||
-	    (collector.is_enabled && !collector.frozen))
+	if (!python_collector_find(&space->context, &collector))
 		return false;
 	if (!collector.is_enabled)
 		snprintf(
-			ret, size,
+			ret_note, size,
 			"the program switched Python's collector off (gc.disable()): garbage stays until gc.collect() is called");
-	else
+	else if (collector.frozen)
 		snprintf(
-			ret, size,
+			ret_note, size,
 			"%" PRIu64
 			" objects of Python are frozen (gc.freeze()): if they are garbage, they stay",
 			collector.frozen);
-	return true;
-}
-
-bool python_is_collecting(const struct object_space *space)
-{
-	struct python_collector collector;
-
-	return python_collector_find(&space->context, &collector) && collector.is_collecting;
+	return collector.is_collecting;
 }
 
 bool python_liveness(const struct object_space *space, allocation_id id,

@@ -15,8 +15,7 @@ bool python_visit_bases(struct object_space *space, uint64_t number,
 bool python_may_refer(const struct object_space *space, allocation_id id, uint64_t offset);
 bool python_is_link(const struct object_space *space, allocation_id source, allocation_id target,
 		    uint64_t word, uint64_t place);
-bool python_tell_collector(const struct object_space *space, char *ret, size_t size);
-bool python_is_collecting(const struct object_space *space);
+bool python_is_collecting(const struct object_space *space, char *ret_note, size_t size);
 bool python_liveness(const struct object_space *space, allocation_id id,
 		     struct object_liveness *ret);
 const char *python_known_leak(struct object_space *space, allocation_id id);

@@ -122,7 +122,6 @@ const struct runtime runtime_python = {
 	.may_refer = python_may_refer,
 	.is_link = python_is_link,
 	.is_counted = true,
-	.tell_collector = python_tell_collector,
 	.is_collecting = python_is_collecting,
 	.liveness = python_liveness,
 	.known_leak = python_known_leak,

@@ -135,8 +135,7 @@ bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value,
  * Read what gc.c leaves in a slot of type T_MOVED: in 2.7, the new address follows the flags; from
  * 3.0 on, a word that is no address of an object is in between.
  */
-bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
-		    uint64_t *ret_class)
+bool ruby_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret)
 {
 	enum { FLAGS, PLACES, WORDS = 3 };
 	const struct ruby *ruby = (const struct ruby *)space;
@@ -151,8 +150,8 @@ bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t
 
 		if (now == NO_ALLOCATION)
 			continue;
-		*ret_address = words[i];
-		*ret_class = object_class_of(space, now);
+		ret->moved_to = words[i];
+		ret->moved_class = object_class_of(space, now);
 		return true;
 	}
 	return false;

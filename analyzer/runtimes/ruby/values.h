@@ -13,5 +13,4 @@ bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value,
 		     size_t size);
 
 /* The slot of struct runtime. */
-bool ruby_find_move(const struct object_space *space, allocation_id id, uint64_t *ret_address,
-		    uint64_t *ret_class);
+bool ruby_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
