@@ -3,11 +3,13 @@
  * block. `heapcore run` reads it from the core (leak_stacks.h).
  *
  *	heapcore_recorder  the header, a variable of the recorder
- *	  shards           tables of blocks: address and stack, by a hash of the address
+ *	  folder           by the highest bits of an address: a plane
+ *	    plane          by the rest: the stack of the block that begins there
  *	  stacks           | how many | return addresses, the innermost first | ...
  *
- * Addresses of blocks, and of the recorder's own memory, are kept as their complements: as they
- * are, they would hold what leaked.
+ * Only the thread that has a block writes its place in a plane, so there is nothing to lock, and
+ * blocks that follow each other are noted side by side. No address of a block is kept, and those of
+ * the recorder's own memory as their complements: as they are, they would hold what leaked.
  */
 #pragma once
 
@@ -18,40 +20,30 @@
 #define RECORDER_MAGIC "heapcore-stacks"
 
 enum {
-	RECORDER_VERSION = 1,
-	RECORDER_SHARDS = 64,
+	RECORDER_VERSION = 2,
 	RECORDER_DEPTH = 24,		/* of a stack, at most */
 	RECORDER_STACK_WORDS = 1 << 23, /* of all stacks; 0 is none */
+	RECORDER_ADDRESS_BITS = 47,
+	RECORDER_PLANE_BITS = 24,
+	RECORDER_PLANES = 1 << (RECORDER_ADDRESS_BITS - RECORDER_PLANE_BITS),
+	RECORDER_PLACES = 1 << (RECORDER_PLANE_BITS - 3), /* of a plane */
 };
 
-struct recorded_block {
-	uint64_t address; /* its complement; 0: there is none */
-	uint64_t stack;	  /* where among the words of stacks */
-};
-
-struct recorder_shard {
-	uint64_t lock;
-	uint64_t count;	 /* of blocks */
-	uint64_t room;	 /* a power of two, or 0 */
-	uint64_t blocks; /* the complement of their address */
-};
+/* A place's highest bits: two places are no address of the heap then. */
+#define RECORDER_MARK UINT32_C(0xff000000)
 
 struct recorder_header {
 	char magic[16];
 	uint64_t version;
-	uint64_t lost;	 /* blocks that it had no room for */
-	uint64_t stacks; /* the complement of their address */
-	struct recorder_shard shards[RECORDER_SHARDS];
+	uint64_t is_called; /* the program's allocations come by it */
+	uint64_t lost;	    /* blocks that it had no room for */
+	uint64_t stacks;    /* the complement of their address */
+	uint64_t folder; /* the complement of its address: complements of those of planes, or 0 */
 };
 
-/* The highest bits say which shard the address is in, and the rest where a search begins there. */
-static inline uint64_t recorder_hash(uint64_t address)
+/* The place in its plane: addresses that are multiples of 16, as most are, come first. */
+static inline uint64_t recorder_place(uint64_t address)
 {
-	address *= UINT64_C(0x9e3779b97f4a7c15);
-	return address ^ address >> 29;
-}
-
-static inline uint64_t recorder_shard_of(uint64_t hash)
-{
-	return hash >> 58;
+	return (address & 8) << (RECORDER_PLANE_BITS - 7) |
+	       (address & ((UINT64_C(1) << RECORDER_PLANE_BITS) - 1)) >> 4;
 }

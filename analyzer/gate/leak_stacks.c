@@ -6,14 +6,11 @@
 #include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
 #include "analyzer/classify/type_names.h"
-#include "analyzer/program/debug/names.h"
-#include "analyzer/runtimes/module_data.h"
 
 #include <string.h>
 #include <xxhash.h>
 
-/* A table of blocks is searched no further, whatever a damaged core says. */
-enum { MOST_STEPS = 1 << 16, MOST_NAMED = 1 << 12 };
+enum { MOST_NAMED = 1 << 12 };
 
 /* A stack, and what tells it from others of the leak: where it is, or what its calls are named. */
 struct keyed_stack {
@@ -24,54 +21,6 @@ struct keyed_stack {
 struct stack_table {
 	HASH_TABLE(struct keyed_stack);
 };
-
-struct finder {
-	struct stack_table found;
-	struct view view;
-	uint64_t header;
-};
-
-static bool is_magic(struct view *view, uint64_t place, uint64_t word, void *data)
-{
-	char magic[sizeof(((struct recorder_header *)0)->magic)];
-
-	return view_read(view, place, magic, sizeof(magic)) &&
-	       memcmp(magic, RECORDER_MAGIC, sizeof(magic)) == 0;
-}
-
-/* The address of the recorder's header, or 0. */
-static uint64_t find_header(const struct analysis *analysis)
-{
-	const struct program *program = analysis_program(analysis);
-
-	list_for_each(module, program->modules, program->module_count)
-		if (strstr(module_name(module), RECORDER_FILE))
-			return module_data_search_in(analysis_image(analysis), module, is_magic,
-						     NULL);
-	return 0;
-}
-
-/* The stack that the recorder has of the block; 0: it has none. */
-static uint64_t find_stack(struct finder *finder, uint64_t address)
-{
-	uint64_t hash = recorder_hash(address);
-	uint64_t shard = finder->header + offsetof(struct recorder_header, shards) +
-			 recorder_shard_of(hash) * sizeof(struct recorder_shard);
-	struct recorder_shard head;
-	struct recorded_block block;
-
-	if (!view_read(&finder->view, shard, &head, sizeof(head)) || head.room == 0)
-		return 0;
-	for (uint64_t i = 0; i < head.room && i < MOST_STEPS; i++) {
-		uint64_t place = ~head.blocks + (hash + i) % head.room * sizeof(block);
-
-		if (!view_read(&finder->view, place, &block, sizeof(block)) || !block.address)
-			return 0;
-		if (~block.address == address)
-			return block.stack;
-	}
-	return 0;
-}
 
 /* Add roots whose stack has that key, unless it is known. */
 static struct error *count_roots(struct stack_table *found, struct leak_stack stack, uint64_t key)
@@ -98,7 +47,8 @@ static int compare(const void *a, const void *b)
 	return left->stack < right->stack ? -1 : left->stack > right->stack;
 }
 
-static struct error *find_stacks(struct analysis *analysis, struct finder *finder)
+static struct error *find_stacks(struct analysis *analysis, struct recorded *recorded,
+				 struct stack_table *found)
 {
 	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
 	const struct leak_side *side = &kinds.certain;
@@ -107,11 +57,11 @@ static struct error *find_stacks(struct analysis *analysis, struct finder *finde
 	for (size_t i = 0; side->leaks && i < side->leaks->count; i++) {
 		uint64_t address =
 			allocation_start(analysis_index(analysis), side->leaks->roots[i].id);
-		uint64_t stack = find_stack(finder, address);
+		uint64_t stack = recorded_stack(recorded, address);
 
 		if (stack)
 			TRY(count_roots(
-				&finder->found,
+				found,
 				(struct leak_stack){ kinds.list[side->kinds.items[i]].fingerprint,
 						     1, stack },
 				stack));
@@ -125,7 +75,7 @@ static struct error *hash_calls(const struct leak_stacks *stacks, const struct l
 {
 	struct backtrace calls = { 0 };
 
-	TRY(leak_stack_calls(stacks, stack, &calls));
+	TRY(recorded_calls(&stacks->recorded, stack->stack, &calls));
 	*ret = calls.count;
 	list_for_each(frame, calls.frames, calls.count) {
 		const char *texts[] = { frame->function, frame->source };
@@ -162,23 +112,15 @@ static struct error *join_alike(const struct stack_table *found, struct leak_sta
 static struct error *read_core(struct analysis *analysis, struct leak_stacks *ret)
 {
 	struct memory_account *account = analysis_account(analysis);
-	_cleanup_(table_release) struct finder finder = {
-		.found.memory.account = account,
-		.found.slots.memory.account = account,
+	_cleanup_(table_release) struct stack_table found = {
+		.memory.account = account,
+		.slots.memory.account = account,
 	};
-	struct recorder_header header;
 
-	TRY(analysis_need(analysis, STAGE_DEBUG));
-	finder.view.image = analysis_image(analysis);
-	finder.header = find_header(analysis);
-	if (!finder.header || !view_read(&finder.view, finder.header, &header, sizeof(header)) ||
-	    header.version != RECORDER_VERSION)
-		return error_create(ERROR_NOT_SUPPORTED, "the recorder did not run in the program");
-	TRY(find_stacks(analysis, &finder));
 	ret->list.memory.account = account;
-	ret->words = ~header.stacks;
-	ret->lost = header.lost;
-	return join_alike(&finder.found, ret);
+	TRY(recorded_open(analysis, &ret->recorded));
+	TRY(find_stacks(analysis, &ret->recorded, &found));
+	return join_alike(&found, ret);
 }
 
 struct error *leak_stacks_find(struct analysis *analysis, const char *path, struct leak_stacks *ret)
@@ -203,39 +145,6 @@ const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64
 
 	*ret_count = LIST_ABOVE(list, count, fingerprint, fingerprint) - begin;
 	return *ret_count ? &list[begin] : NULL;
-}
-
-/* The calls up to main(), or to where a thread begins: what libc called before tells nothing. */
-static size_t count_own(const struct backtrace *calls)
-{
-	static const char *const starts[] = { "__libc_start_call_main", "__libc_start_main",
-					      "start_thread" };
-
-	for (size_t i = 0; i < calls->count; i++) {
-		const char *function = calls->frames[i].function;
-
-		if (function && strcmp(function, "main") == 0)
-			return i + 1;
-		for (size_t j = 0; function && j < COUNT_OF(starts); j++)
-			if (strcmp(function, starts[j]) == 0)
-				return i;
-	}
-	return calls->count;
-}
-
-struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct leak_stack *stack,
-			       struct backtrace *ret)
-{
-	const struct image *image = analysis_image(stacks->analysis);
-	uint64_t words[RECORDER_DEPTH + 1], at = stacks->words + stack->stack * sizeof(*words);
-
-	if (stack->stack >= RECORDER_STACK_WORDS || !image_read_u64(image, at, words) ||
-	    words[0] > RECORDER_DEPTH ||
-	    !image_read(image, at, words, (words[0] + 1) * sizeof(*words)))
-		return error_create(ERROR_NOT_SUPPORTED, "the recorder's stacks are damaged");
-	TRY(debug_calls_at(analysis_debug(stacks->analysis), words + 1, words[0], ret));
-	ret->count = count_own(ret);
-	return NULL;
 }
 
 /* True for the recorder and a language's library, which do not have the program's own code. */

@@ -5,20 +5,20 @@
 #pragma once
 
 #include "analyzer/gate/leak_kinds.h"
+#include "analyzer/gate/recorded.h"
 
 /* Leak roots of one kind that were allocated by the same calls. */
 struct leak_stack {
 	uint64_t fingerprint;
 	uint64_t roots;
-	uint64_t stack; /* for leak_stack_calls() */
+	uint64_t stack; /* for recorded_calls() */
 };
 
 struct leak_stacks {
 	struct analysis *analysis;     /* of the other core; owned; NULL: there are none */
 	ARRAY(struct leak_stack) list; /* by fingerprint; of one, the most roots first */
-	uint64_t words;		       /* the address of the recorder's stacks */
-	uint64_t lost;		       /* blocks that it had no room for */
-	bool is_other;		       /* the core is of another run */
+	struct recorded recorded;
+	bool is_other; /* the core is of another run */
 };
 
 /*
@@ -33,10 +33,6 @@ DEFINE_DEINIT(leak_stacks_deinit, struct leak_stacks)
 /* The first of that fingerprint, and how many there are. */
 const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64_t fingerprint,
 					size_t *ret_count);
-
-/* The calls, the innermost first, with what is inlined; to be freed. */
-struct error *leak_stack_calls(const struct leak_stacks *stacks, const struct leak_stack *stack,
-			       struct backtrace *ret);
 
 /* The innermost of the calls that is no library's; NULL: all are. */
 const struct frame *leak_stack_caller(const struct backtrace *calls);

@@ -80,7 +80,7 @@ static struct error *name_callers(struct leak_kinds *kinds, const struct leak_st
 		stack = leak_stacks_of(stacks, kind->fingerprint, &count);
 		if (!leak_counts(kind) || !stack)
 			continue;
-		error = leak_stack_calls(stacks, stack, &calls);
+		error = recorded_calls(&stacks->recorded, stack->stack, &calls);
 		caller = error ? NULL : leak_stack_caller(&calls);
 		if (caller)
 			error = set_caller(kind, caller);
@@ -133,7 +133,7 @@ static void write_calls(const struct leak_stacks *stacks, const struct leak_stac
 		      { "function", VALUE_TEXT }, { "inlined", VALUE_TEXT },
 		      { "source", VALUE_TEXT }, { "module", VALUE_TEXT });
 	struct backtrace calls = { 0 };
-	struct error *error = leak_stack_calls(stacks, stack, &calls);
+	struct error *error = recorded_calls(&stacks->recorded, stack->stack, &calls);
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; !error && i < calls.count; i++) {
@@ -206,8 +206,8 @@ void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks 
 			write_leak(stacks, first, count,
 				   stacks->is_other ? "in a second run" : NULL, report);
 	}
-	if (stacks->lost)
-		report_single(report, &short_of_memory, stacks->lost);
+	if (stacks->recorded.lost)
+		report_single(report, &short_of_memory, stacks->recorded.lost);
 	for (first = stacks->list.items; first && first < end; first += count) {
 		leak_stacks_of(stacks, first->fingerprint, &count);
 		if (!is_of_any(kinds, first->fingerprint))

@@ -20,7 +20,6 @@
 #include <unwind.h>
 
 enum {
-	FIRST_ROOM = 1 << 10,  /* initial size of a shard, in blocks */
 	STACK_SLOTS = 1 << 18, /* slots of the table that makes equal stacks one */
 	EARLY_BYTES = 1 << 16, /* for what is allocated while the allocator is looked for */
 	UNIT = 16,	       /* of early blocks, and of sizes */
@@ -82,9 +81,10 @@ static uint64_t *stacks(void)
 	return (uint64_t *)~heapcore_recorder.stacks;
 }
 
-static struct recorded_block *blocks_of(const struct recorder_shard *shard)
+static uint64_t hash_word(uint64_t word)
 {
-	return (struct recorded_block *)~shard->blocks;
+	word *= UINT64_C(0x9e3779b97f4a7c15);
+	return word ^ word >> 29;
 }
 
 static bool is_stack(uint64_t at, const uint64_t *frames, size_t count)
@@ -100,7 +100,7 @@ static uint64_t find_stack(const uint64_t *frames, size_t count)
 	uint64_t hash = count, place, at;
 
 	for (size_t i = 0; i < count; i++)
-		hash = recorder_hash(hash ^ frames[i]);
+		hash = hash_word(hash ^ frames[i]);
 	lock(&stacks_lock);
 	place = hash % STACK_SLOTS;
 	while (slots[place] && !is_stack(slots[place], frames, count))
@@ -120,71 +120,47 @@ static uint64_t find_stack(const uint64_t *frames, size_t count)
 	return at;
 }
 
-static struct recorder_shard *shard_of(uint64_t hash)
+/* Add a plane to the folder, unless another thread was faster. */
+static uint64_t add_plane(uint64_t *entry)
 {
-	return &heapcore_recorder.shards[recorder_shard_of(hash)];
+	uint64_t none = 0, plane = ~(uint64_t)map(RECORDER_PLACES * sizeof(uint32_t));
+
+	if (~plane == 0)
+		return 0;
+	if (__atomic_compare_exchange_n(entry, &none, plane, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return plane;
+	munmap((void *)~plane, RECORDER_PLACES * sizeof(uint32_t));
+	return none;
 }
 
-/* The slot that holds the block, or the free one where it belongs. */
-static struct recorded_block *find_place(struct recorded_block *blocks, uint64_t room,
-					 uint64_t hash, uint64_t address)
+/* Where the stack of the block is noted; NULL: there is no plane, or can be none. */
+static inline uint32_t *place_of(uint64_t address, bool add)
 {
-	uint64_t place = hash % room;
+	uint64_t number = address >> RECORDER_PLANE_BITS, plane;
+	uint64_t *entry = (uint64_t *)~heapcore_recorder.folder + number;
 
-	while (blocks[place].address && blocks[place].address != address)
-		place = (place + 1) % room;
-	return &blocks[place];
+	if (number >= RECORDER_PLANES)
+		return NULL;
+	plane = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
+	if (!plane && add)
+		plane = add_plane(entry);
+	return plane ? (uint32_t *)~plane + recorder_place(address) : NULL;
 }
 
-/* Make room for more. */
-static void grow(struct recorder_shard *shard)
+static void lose(void)
 {
-	uint64_t room = shard->room ? 2 * shard->room : FIRST_ROOM;
-	struct recorded_block *old = blocks_of(shard), *blocks = map(room * sizeof(*blocks));
-
-	if (!blocks)
-		return;
-	for (uint64_t i = 0; i < shard->room; i++)
-		if (old[i].address)
-			*find_place(blocks, room, recorder_hash(~old[i].address), old[i].address) =
-				old[i];
-	if (shard->room)
-		munmap(old, shard->room * sizeof(*old));
-	shard->blocks = ~(uint64_t)blocks;
-	shard->room = room;
-}
-
-/* Clear the place, and let those behind it that are not at theirs move up. */
-static void clear(struct recorded_block *blocks, uint64_t room, struct recorded_block *block)
-{
-	uint64_t hole = (uint64_t)(block - blocks), mask = room - 1;
-
-	for (uint64_t i = (hole + 1) & mask; blocks[i].address; i = (i + 1) & mask) {
-		if (((i - recorder_hash(~blocks[i].address)) & mask) < ((i - hole) & mask))
-			continue;
-		blocks[hole] = blocks[i];
-		hole = i;
-	}
-	blocks[hole].address = 0;
+	__atomic_add_fetch(&heapcore_recorder.lost, 1, __ATOMIC_RELAXED);
 }
 
 static void insert(uint64_t address, uint64_t stack)
 {
-	uint64_t hash = recorder_hash(address);
-	struct recorder_shard *shard = shard_of(hash);
-	struct recorded_block *block;
+	uint32_t *place = place_of(address, true);
 
-	lock(&shard->lock);
-	if (shard->count * 4 >= shard->room * 3)
-		grow(shard);
-	if (shard->count + 1 < shard->room) {
-		block = find_place(blocks_of(shard), shard->room, hash, ~address);
-		shard->count += !block->address;
-		*block = (struct recorded_block){ ~address, stack };
-	} else {
-		__atomic_add_fetch(&heapcore_recorder.lost, 1, __ATOMIC_RELAXED);
-	}
-	unlock(&shard->lock);
+	if (place)
+		*place = (uint32_t)stack | RECORDER_MARK;
+	else
+		lose();
 }
 
 /* The flag that says whether blocks of this many units are recorded. */
@@ -201,23 +177,11 @@ static bool is_wanted(void *block)
 /* Forget the block; returns its stack, or 0. */
 static uint64_t forget(void *address)
 {
-	uint64_t hash = recorder_hash((uint64_t)address), stack = 0;
-	struct recorder_shard *shard = shard_of(hash);
+	uint32_t *place = address && is_ready ? place_of((uint64_t)address, false) : NULL;
+	uint64_t stack = place ? *place & ~RECORDER_MARK : 0;
 
-	if (!address || !is_ready || !__atomic_load_n(&shard->count, __ATOMIC_RELAXED))
-		return 0;
-	lock(&shard->lock);
-	if (shard->room) {
-		struct recorded_block *block =
-			find_place(blocks_of(shard), shard->room, hash, ~(uint64_t)address);
-
-		if (block->address) {
-			stack = block->stack;
-			clear(blocks_of(shard), shard->room, block);
-			shard->count--;
-		}
-	}
-	unlock(&shard->lock);
+	if (stack)
+		*place = 0;
 	return stack;
 }
 
@@ -293,7 +257,7 @@ static __attribute__((noinline)) uint64_t take_stack(const void *frame, const vo
 		pthread_setspecific(cache_key, cache);
 	}
 	if (cache)
-		walked = &cache[recorder_hash((uint64_t)frame ^ (uint64_t)caller) % CACHED];
+		walked = &cache[hash_word((uint64_t)frame ^ (uint64_t)caller) % CACHED];
 	if (cache && is_same(walked, frame))
 		return walked->stack;
 	walk = (struct walk){ .walked = walked };
@@ -321,13 +285,15 @@ static inline __attribute__((always_inline)) void *record_any(void *block)
 	if (stack)
 		insert((uint64_t)block, stack);
 	else
-		__atomic_add_fetch(&heapcore_recorder.lost, 1, __ATOMIC_RELAXED);
+		lose();
 	is_inside = false;
 	return block;
 }
 
 static inline __attribute__((always_inline)) void *record(void *block)
 {
+	if (!heapcore_recorder.is_called)
+		heapcore_recorder.is_called = is_ready;
 	return block && is_wanted(block) ? record_any(block) : block;
 }
 
@@ -401,8 +367,6 @@ static void read_sizes(void)
 static void begin_child(void)
 {
 	stacks_lock = 0;
-	for (size_t i = 0; i < RECORDER_SHARDS; i++)
-		heapcore_recorder.shards[i].lock = 0;
 }
 
 static __attribute__((constructor)) void begin(void)
@@ -413,9 +377,10 @@ static __attribute__((constructor)) void begin(void)
 	read_sizes();
 	slots = map(STACK_SLOTS * sizeof(*slots));
 	heapcore_recorder.stacks = ~(uint64_t)map(RECORDER_STACK_WORDS * sizeof(uint64_t));
+	heapcore_recorder.folder = ~(uint64_t)map(RECORDER_PLANES * sizeof(uint64_t));
 	pthread_atfork(NULL, NULL, begin_child);
 	is_inside = false;
-	if (!slots || ~heapcore_recorder.stacks == 0)
+	if (!slots || ~heapcore_recorder.stacks == 0 || ~heapcore_recorder.folder == 0)
 		return;
 	memcpy(heapcore_recorder.magic, RECORDER_MAGIC, sizeof(RECORDER_MAGIC));
 	is_ready = true;

@@ -1,0 +1,119 @@
+#include "analyzer/gate/recorded.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
+#include "analyzer/capture/recorder.h"
+#include "analyzer/runtimes/module_data.h"
+
+#include <elf.h>
+#include <string.h>
+
+static const struct module *find_recorder(const struct analysis *analysis)
+{
+	const struct program *program = analysis_program(analysis);
+
+	list_for_each(module, program->modules, program->module_count)
+		if (strstr(module_name(module), RECORDER_FILE))
+			return module;
+	return NULL;
+}
+
+bool recorded_is_there(const struct analysis *analysis)
+{
+	return find_recorder(analysis);
+}
+
+static bool is_magic(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	char magic[sizeof(((struct recorder_header *)0)->magic)];
+
+	return view_read(view, place, magic, sizeof(magic)) &&
+	       memcmp(magic, RECORDER_MAGIC, sizeof(magic)) == 0;
+}
+
+/* Why the recorder, which was to be preloaded, is not there. */
+static const char *reason(const struct analysis *analysis)
+{
+	const struct image *image = analysis_image(analysis);
+
+	if (image_auxiliary(image, AT_PHDR, 0) && !image_auxiliary(image, AT_BASE, 0))
+		return "the program is static, so that the recorder cannot be preloaded";
+	if (image_auxiliary(image, AT_SECURE, 0))
+		return "the program is set-user-id, so that the recorder is not preloaded";
+	return "the recorder did not run in the program";
+}
+
+struct error *recorded_open(struct analysis *analysis, struct recorded *ret)
+{
+	const struct image *image = analysis_image(analysis);
+	const struct module *module;
+	struct recorder_header header;
+	uint64_t place = 0;
+
+	TRY(analysis_need(analysis, STAGE_DEBUG));
+	module = find_recorder(analysis);
+	if (!module)
+		return error_create(ERROR_NOT_SUPPORTED, "%s", reason(analysis));
+	place = module_data_search_in(image, module, is_magic, NULL);
+	if (!place || !image_read(image, place, &header, sizeof(header)) ||
+	    header.version != RECORDER_VERSION)
+		return error_create(ERROR_NOT_SUPPORTED, "the recorder did not start");
+	if (!header.is_called)
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"the program has a malloc of its own, whose calls the recorder does not see");
+	*ret = (struct recorded){
+		.analysis = analysis,
+		.view.image = image,
+		.folder = ~header.folder,
+		.stacks = ~header.stacks,
+		.lost = header.lost,
+	};
+	return NULL;
+}
+
+uint64_t recorded_stack(struct recorded *recorded, uint64_t address)
+{
+	uint64_t plane, number = address >> RECORDER_PLANE_BITS;
+	uint32_t place;
+
+	if (!recorded->analysis || number >= RECORDER_PLANES ||
+	    !view_word(&recorded->view, recorded->folder + number * sizeof(plane), &plane) ||
+	    !plane ||
+	    !view_read(&recorded->view, ~plane + recorder_place(address) * sizeof(place), &place,
+		       sizeof(place)))
+		return 0;
+	return place & ~RECORDER_MARK;
+}
+
+/* The calls up to main(), or to where a thread begins: what libc called before tells nothing. */
+static size_t count_own(const struct backtrace *calls)
+{
+	static const char *const starts[] = { "__libc_start_call_main", "__libc_start_main",
+					      "start_thread" };
+
+	for (size_t i = 0; i < calls->count; i++) {
+		const char *function = calls->frames[i].function;
+
+		if (function && strcmp(function, "main") == 0)
+			return i + 1;
+		for (size_t j = 0; function && j < COUNT_OF(starts); j++)
+			if (strcmp(function, starts[j]) == 0)
+				return i;
+	}
+	return calls->count;
+}
+
+struct error *recorded_calls(const struct recorded *recorded, uint64_t stack, struct backtrace *ret)
+{
+	const struct image *image = analysis_image(recorded->analysis);
+	uint64_t words[RECORDER_DEPTH + 1], at = recorded->stacks + stack * sizeof(*words);
+
+	if (stack >= RECORDER_STACK_WORDS || !image_read_u64(image, at, words) ||
+	    words[0] > RECORDER_DEPTH ||
+	    !image_read(image, at, words, (words[0] + 1) * sizeof(*words)))
+		return error_create(ERROR_NOT_SUPPORTED, "the recorder's stacks are damaged");
+	TRY(debug_calls_at(analysis_debug(recorded->analysis), words + 1, words[0], ret));
+	ret->count = count_own(ret);
+	return NULL;
+}
