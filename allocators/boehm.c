@@ -22,7 +22,6 @@ static void boehm_close(struct heap *base)
 		bitmap_deinit(&collector->listed);
 		bitmap_deinit(&collector->cached);
 	}
-	array_release(&heap->owned);
 	free(heap->collectors);
 }
 
@@ -32,7 +31,7 @@ static struct error *read_collector(struct boehm_heap *heap, struct collector *c
 	TRY(boehm_read_lists(collector, &heap->context));
 	boehm_find_cycle(collector, &heap->context);
 	TRY(boehm_find_spares(collector, &heap->context));
-	return boehm_add_owned(collector, &heap->owned);
+	return boehm_add_owned(collector, &heap->heap.owned);
 }
 
 static struct error *boehm_open(struct heap *base, const struct heap_context *context, bool *ret)
@@ -40,7 +39,6 @@ static struct error *boehm_open(struct heap *base, const struct heap_context *co
 	struct boehm_heap *heap = (struct boehm_heap *)base;
 
 	heap->context = *context;
-	heap->owned.memory.account = context->account;
 	TRY(boehm_search(heap));
 	_cleanup_(image_advice_end) struct image_advice advice =
 		image_advise_in_order(context->image);
@@ -150,14 +148,6 @@ static bool boehm_reserved(const struct heap *base, size_t number, struct memory
 		number -= collector->blocks.count;
 	}
 	return false;
-}
-
-static const struct memory_range *boehm_owned(const struct heap *base, size_t *ret_count)
-{
-	const struct boehm_heap *heap = (const struct boehm_heap *)base;
-
-	*ret_count = heap->owned.count;
-	return heap->owned.items;
 }
 
 /* Visit the free memory that GC_gcollect_and_unmap() would unmap without freeing more. */
@@ -321,7 +311,6 @@ const struct allocator allocator_boehm = {
 	.reserved = boehm_reserved,
 	.size_fits = boehm_size_fits,
 	.lives_in = boehm_lives_in,
-	.owned = boehm_owned,
 	.tell_used = boehm_tell_used,
 	.more_roots = boehm_more_roots,
 	.close = boehm_close,

@@ -21,20 +21,18 @@ static void jemalloc_close(struct heap *base)
 
 	for (size_t i = 0; i < heap->count; i++)
 		jemalloc_destroy(heap->list[i]);
-	array_release(&heap->owned);
 	free(heap->list);
 }
 
 static struct error *add_owned(struct jemalloc_heap *heap, const struct jemalloc *je)
 {
 	array_for_each(base, &je->bases)
-		TRY(array_append(&heap->owned, *base));
+		TRY(array_append(&heap->heap.owned, *base));
 	array_for_each(leaf, &je->leaves)
-		TRY(array_append(&heap->owned, *leaf));
+		TRY(array_append(&heap->heap.owned, *leaf));
 	array_for_each(extent, &je->extents)
-		TRY(array_append(&heap->owned,
+		TRY(array_append(&heap->heap.owned,
 				 (struct memory_range){ extent->start, extent_end(extent) }));
-	heap->owned.count = memory_ranges_join(heap->owned.items, heap->owned.count);
 	return NULL;
 }
 
@@ -52,7 +50,6 @@ static struct error *jemalloc_open(struct heap *base, const struct heap_context 
 	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
 
 	heap->context = *context;
-	heap->owned.memory.account = context->account;
 	TRY(jemalloc_search(heap));
 	for (size_t i = 0; i < heap->count; i++)
 		TRY(read_heap(heap, heap->list[i]));
@@ -207,14 +204,6 @@ static void jemalloc_visit_spare(const struct heap *base, const struct allocatio
 	}
 }
 
-static const struct memory_range *jemalloc_owned(const struct heap *base, size_t *ret_count)
-{
-	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
-
-	*ret_count = heap->owned.count;
-	return heap->owned.items;
-}
-
 static bool jemalloc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
 {
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
@@ -242,6 +231,5 @@ const struct allocator allocator_jemalloc = {
 	.spare = jemalloc_visit_spare,
 	.size_fits = jemalloc_size_fits,
 	.lives_in = jemalloc_lives_in,
-	.owned = jemalloc_owned,
 	.tell = jemalloc_tell,
 };

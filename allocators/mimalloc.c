@@ -12,14 +12,13 @@ static void mimalloc_close(struct heap *base)
 {
 	struct mimalloc_heap *heap = (struct mimalloc_heap *)base;
 
-	arrays_release(&heap->segments, &heap->pages, &heap->delayed, &heap->owned, &heap->places,
-		       &heap->maps);
+	arrays_release(&heap->segments, &heap->pages, &heap->delayed, &heap->places, &heap->maps);
 }
 
 static void set_account(struct mimalloc_heap *heap, struct memory_account *account)
 {
-	arrays_use(account, &heap->segments, &heap->pages, &heap->delayed, &heap->owned,
-		   &heap->places, &heap->maps);
+	arrays_use(account, &heap->segments, &heap->pages, &heap->delayed, &heap->places,
+		   &heap->maps);
 }
 
 /* Find segments and pages by the layout. */
@@ -60,11 +59,12 @@ static struct error *choose_layout(struct mimalloc_heap *heap, const struct mima
 static struct error *list_owned(struct mimalloc_heap *heap)
 {
 	array_for_each(segment, &heap->segments)
-		TRY(array_append(&heap->owned,
+		TRY(array_append(&heap->heap.owned,
 				 (struct memory_range){ segment->start, segment->end }));
 	array_for_each(page, &heap->pages)
-		TRY(array_append(&heap->owned, (struct memory_range){ page->start, page->end }));
-	heap->owned.count = memory_ranges_join(heap->owned.items, heap->owned.count);
+		TRY(array_append(&heap->heap.owned,
+				 (struct memory_range){ page->start, page->end }));
+	heap->heap.owned.count = memory_ranges_join(heap->heap.owned.items, heap->heap.owned.count);
 	return NULL;
 }
 
@@ -147,7 +147,7 @@ static struct arena mimalloc_arena(const struct heap *base, size_t number)
 	const struct mimalloc_heap *heap = (const struct mimalloc_heap *)base;
 
 	return (struct arena){ .kind = mimalloc_arena_kinds,
-			       .address = heap->owned.items[0].start,
+			       .address = heap->heap.owned.items[0].start,
 			       .size = heap->bytes };
 }
 
@@ -173,14 +173,6 @@ static struct memory_range mimalloc_extent(const struct heap *base, size_t numbe
 	uint64_t size = page && !kind ? page->bytes : block.size;
 
 	return (struct memory_range){ block.start, block.start + size };
-}
-
-static const struct memory_range *mimalloc_owned(const struct heap *base, size_t *ret_count)
-{
-	const struct mimalloc_heap *heap = (const struct mimalloc_heap *)base;
-
-	*ret_count = heap->owned.count;
-	return heap->owned.items;
 }
 
 /* The main thread's heap is a variable of the module, or what leads to the page map. */
@@ -253,6 +245,5 @@ const struct allocator allocator_mimalloc = {
 	.extent = mimalloc_extent,
 	.size_fits = mimalloc_size_fits,
 	.lives_in = mimalloc_lives_in,
-	.owned = mimalloc_owned,
 	.tell = mimalloc_tell,
 };

@@ -20,18 +20,16 @@ static void tcmalloc_close(struct heap *base)
 
 	for (size_t i = 0; i < heap->count; i++)
 		tcmalloc_destroy(heap->list[i]);
-	array_release(&heap->owned);
 	free(heap->list);
 }
 
 static struct error *add_owned(struct tcmalloc_heap *heap, const struct tcmalloc *tc)
 {
 	array_for_each(range, &tc->metadata)
-		TRY(array_append(&heap->owned, *range));
+		TRY(array_append(&heap->heap.owned, *range));
 	array_for_each(span, &tc->spans)
-		TRY(array_append(&heap->owned,
+		TRY(array_append(&heap->heap.owned,
 				 (struct memory_range){ span->start, span_end(span) }));
-	heap->owned.count = memory_ranges_join(heap->owned.items, heap->owned.count);
 	return NULL;
 }
 
@@ -40,7 +38,6 @@ static struct error *tcmalloc_open(struct heap *base, const struct heap_context 
 	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
 
 	heap->context = *context;
-	heap->owned.memory.account = context->account;
 	TRY(tcmalloc_search(heap));
 	for (size_t i = 0; i < heap->count; i++)
 		TRY(add_owned(heap, heap->list[i]));
@@ -151,14 +148,6 @@ static void tcmalloc_visit_spare(const struct heap *base, const struct allocatio
 			if (span_location(span) == SPAN_NORMAL)
 				visit(data, &spare);
 		}
-}
-
-static const struct memory_range *tcmalloc_owned(const struct heap *base, size_t *ret_count)
-{
-	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
-
-	*ret_count = heap->owned.count;
-	return heap->owned.items;
 }
 
 static bool tcmalloc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
@@ -284,6 +273,5 @@ const struct allocator allocator_tcmalloc = {
 	.spare = tcmalloc_visit_spare,
 	.size_fits = tcmalloc_size_fits,
 	.lives_in = tcmalloc_lives_in,
-	.owned = tcmalloc_owned,
 	.tell = tcmalloc_tell,
 };

@@ -35,13 +35,12 @@ static void zend_close(struct heap *base)
 {
 	struct zend_heap *heap = (struct zend_heap *)base;
 
-	arrays_release(&heap->spaces, &heap->chunks, &heap->others, &heap->owned, &heap->nodes);
+	arrays_release(&heap->spaces, &heap->chunks, &heap->others, &heap->nodes);
 }
 
 static void set_account(struct zend_heap *heap, struct memory_account *account)
 {
-	arrays_use(account, &heap->spaces, &heap->chunks, &heap->others, &heap->owned,
-		   &heap->nodes);
+	arrays_use(account, &heap->spaces, &heap->chunks, &heap->others, &heap->nodes);
 }
 
 static void report_search(const struct zend_heap *heap)
@@ -70,8 +69,9 @@ static struct error *zend_open(struct heap *base, const struct heap_context *con
 	if (heap->chunks.count == 0)
 		return NULL;
 	array_for_each(chunk, &heap->chunks)
-		TRY(array_append(&heap->owned, (struct memory_range){
-						       chunk->start, chunk->start + chunk->size }));
+		TRY(array_append(
+			&heap->heap.owned,
+			(struct memory_range){ chunk->start, chunk->start + chunk->size }));
 	*ret = true;
 	return NULL;
 }
@@ -142,12 +142,6 @@ static struct arena zend_arena(const struct heap *heap, size_t number)
 
 	return (struct arena){ arena_kinds, space->main + ZEND_HEAP, space->held,
 			       space->real_size };
-}
-
-static const struct memory_range *zend_owned(const struct heap *heap, size_t *ret_count)
-{
-	*ret_count = of(heap)->owned.count;
-	return of(heap)->owned.items;
 }
 
 static unsigned int zend_free_kind(const struct heap *heap, size_t number, allocation_id id,
@@ -262,7 +256,6 @@ const struct allocator allocator_zend = {
 	.walk = zend_walk,
 	.arena_count = zend_arena_count,
 	.arena = zend_arena,
-	.owned = zend_owned,
 	.free_kind = zend_free_kind,
 	.visit_units = zend_visit_units,
 	.size_fits = zend_size_fits,

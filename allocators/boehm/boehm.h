@@ -118,16 +118,11 @@ struct collector {
 	uint64_t undecided; /* objects that count as used because of that */
 };
 
-struct range_list {
-	ARRAY(struct memory_range);
-};
-
 struct boehm_heap {
 	struct heap heap;
 	struct heap_context context;
 	struct collector *collectors;
 	size_t collector_count;
-	struct range_list owned;
 	arena_number first_arena;
 };
 

@@ -85,10 +85,6 @@ struct address_list {
 	ARRAY(uint64_t);
 };
 
-struct range_list {
-	ARRAY(struct memory_range);
-};
-
 /* An arena that has extents or a structure of its own. */
 struct jemalloc_arena {
 	uint64_t address; /* of arena_t; 0: not found */
@@ -131,7 +127,6 @@ struct jemalloc_heap {
 	struct heap_context context;
 	struct jemalloc **list;
 	size_t count;
-	struct range_list owned;
 	arena_number first_arena;
 };
 

@@ -99,7 +99,6 @@ struct mimalloc_heap {
 	ARRAY(struct mimalloc_segment) segments; /* by address, apart; 3.x: arenas */
 	ARRAY(struct mimalloc_page) pages;	 /* by address, apart */
 	ARRAY(uint64_t) delayed;		 /* blocks that others freed, by address */
-	ARRAY(struct memory_range) owned;
 	struct heap_damage absent, heads, counts, overruns;
 	struct heap_list_damage lists;
 	uint64_t checked_blocks; /* whose end is as it should be */

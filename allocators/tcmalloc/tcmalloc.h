@@ -111,7 +111,6 @@ struct tcmalloc_heap {
 	struct heap_context context;
 	struct tcmalloc **list;
 	size_t count;
-	ARRAY(struct memory_range) owned;
 	arena_number first_arena;
 };
 

@@ -3,11 +3,17 @@
  */
 #pragma once
 
+#include "analyzer/base/array.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 struct memory_range {
 	uint64_t start, end; /* [start, end) */
+};
+
+struct range_list {
+	ARRAY(struct memory_range);
 };
 
 /* Sort the ranges, and join those that overlap or touch; returns how many are left. */

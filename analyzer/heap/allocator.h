@@ -9,6 +9,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
+#include "analyzer/base/ranges.h"
 #include "analyzer/heap/index.h"
 #include "analyzer/program/program.h"
 
@@ -17,6 +18,7 @@ struct debug_header;
 
 struct heap {
 	const struct allocator *allocator;
+	struct range_list owned; /* which it got from the system, set by open(); in any order */
 };
 
 /*
@@ -143,9 +145,6 @@ struct allocator {
 	size_t (*arena_count)(const struct heap *heap);
 	struct arena (*arena)(const struct heap *heap, size_t number);
 
-	/* The memory that it got from the system: *ret_count ranges, in any order. NULL: others
-	 * cannot mistake it for theirs. */
-	const struct memory_range *(*owned)(const struct heap *heap, size_t *ret_count);
 	/* True if the module at [start, end) implements it. NULL: it has no module of its own. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);
 	/* True if the process ever used it. NULL: it did. */

@@ -145,16 +145,18 @@ static void set_questions(const struct heaps *heaps)
 /* Tell the following allocators which memory belongs to the heap. */
 static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
-	const struct memory_range *ranges;
-	size_t count = 0;
-
-	if (heap->allocator->owned)
-		ranges = heap->allocator->owned(heap, &count);
-	for (size_t i = 0; i < count; i++)
-		TRY(array_append(&slots->owned.ranges, ranges[i]));
+	array_for_each(range, &heap->owned)
+		TRY(array_append(&slots->owned.ranges, *range));
 	slots->owned.ranges.count =
 		memory_ranges_join(slots->owned.ranges.items, slots->owned.ranges.count);
 	return NULL;
+}
+
+static void close_heap(struct heap *heap)
+{
+	heap->allocator->close(heap);
+	array_release(&heap->owned);
+	free(heap);
 }
 
 static struct error *open_heap(struct slots *slots, const struct allocator *allocator,
@@ -166,13 +168,13 @@ static struct error *open_heap(struct slots *slots, const struct allocator *allo
 
 	TRY_MEMORY(heap);
 	heap->allocator = allocator;
+	heap->owned.memory.account = context->account;
 	error = allocator->open(heap, context, &found);
 	if (!error && found) {
 		slots->list[slots->count++].heap = heap;
 		return note_owned(slots, heap);
 	}
-	allocator->close(heap);
-	free(heap);
+	close_heap(heap);
 	return error && error_code(error) != ERROR_INTERRUPTED
 		       ? error_wrap(error, "%s", allocator->name)
 		       : error;
@@ -356,8 +358,7 @@ struct error *heaps_load(const struct heap_context *context, struct side_file *f
 static void close_heaps(struct slots *slots)
 {
 	for (size_t i = 0; i < slots->count; i++) {
-		slots->list[i].heap->allocator->close(slots->list[i].heap);
-		free(slots->list[i].heap);
+		close_heap(slots->list[i].heap);
 		array_release(&slots->list[i].claims);
 	}
 	arrays_release(&slots->owned.ranges, &slots->nesting.blocks);

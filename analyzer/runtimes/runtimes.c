@@ -14,6 +14,14 @@ struct runtimes {
 	struct unused unused;
 };
 
+/* for each space of a list, which may be NULL; and for each of those that have objects. */
+#define spaces_for_each(space, list)                                             \
+	for (struct object_space **at_ = (list) ? (list)->spaces : NULL, *space; \
+	     at_ && at_ < (list)->spaces + (list)->count && ((space) = *at_, true); at_++)
+#define objects_for_each(space, list) \
+	spaces_for_each(space, list)  \
+		if ((space)->has_objects)
+
 /* True if a part of the path begins with one of the names, see the slot modules. */
 static bool path_has(const char *path, const char *names)
 {
@@ -55,13 +63,10 @@ static bool has_module(const char *names, const struct program *program)
 
 bool runtimes_have_module(const struct runtimes *list, const struct module *module)
 {
-	for (size_t i = 0; i < runtime_count(list); i++) {
-		const struct runtime *runtime = runtime_at(list, i);
-
-		if (runtime->find_globals && runtime->modules &&
-		    path_has(module->path, runtime->modules))
+	spaces_for_each(space, list)
+		if (space->runtime->find_globals && space->runtime->modules &&
+		    path_has(module->path, space->runtime->modules))
 			return true;
-	}
 	return false;
 }
 
@@ -75,12 +80,11 @@ bool runtime_is_loaded(const struct runtime *runtime, const struct program *prog
 bool runtimes_are_embedded(const struct runtimes *list, const struct program *program,
 			   const struct module *executable)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const struct object_space *space = list->spaces[i];
+	objects_for_each(space, list) {
 		const char *modules = space->runtime->modules;
 
-		if (space->has_objects && space->runtime->find_globals && modules &&
-		    has_module(modules, program) && !path_has(executable->path, modules))
+		if (space->runtime->find_globals && modules && has_module(modules, program) &&
+		    !path_has(executable->path, modules))
 			return true;
 	}
 	return false;
@@ -171,9 +175,9 @@ static struct error *find_unused(struct runtimes *list, const struct runtime_con
 			context->image->size / BYTES_A_RANGE, context->account));
 	for (size_t i = 0; program && i < program->thread_count; i++)
 		TRY(thread_visit_outputs(program, &program->threads[i], add_output, &list->unused));
-	for (size_t i = 0; i < list->count; i++)
-		if (list->spaces[i]->runtime->find_unused)
-			TRY(list->spaces[i]->runtime->find_unused(list->spaces[i], &list->unused));
+	spaces_for_each(space, list)
+		if (space->runtime->find_unused)
+			TRY(space->runtime->find_unused(space, &list->unused));
 	unused_seal(&list->unused);
 	return NULL;
 }
@@ -229,17 +233,17 @@ const struct integer_encoding *runtimes_integer(const struct runtimes *list, siz
 
 bool runtimes_have_integers(const struct runtimes *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (runtimes_integer(list, i))
+	spaces_for_each(space, list)
+		if (space->runtime->integer)
 			return true;
 	return false;
 }
 
 const char *runtimes_packed(const struct runtimes *list)
 {
-	for (size_t i = 0; list && i < list->count; i++)
-		if (runtime_at(list, i)->packed)
-			return runtime_at(list, i)->packed;
+	spaces_for_each(space, list)
+		if (space->runtime->packed)
+			return space->runtime->packed;
 	return NULL;
 }
 
@@ -261,9 +265,9 @@ static const char *memory_use(const struct runtimes *list, size_t number, uint64
 
 struct object_space *runtimes_space(const struct runtimes *list, const struct runtime *runtime)
 {
-	for (size_t i = 0; list && i < list->count; i++)
-		if (list->spaces[i]->runtime == runtime)
-			return list->spaces[i]->has_objects ? list->spaces[i] : NULL;
+	objects_for_each(space, list)
+		if (space->runtime == runtime)
+			return space;
 	return NULL;
 }
 
@@ -274,12 +278,9 @@ const struct fibers *runtimes_fibers(const struct runtimes *list)
 
 struct error *runtimes_find_objects(struct runtimes *list, struct debug *debug)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		struct object_space *space = list->spaces[i];
-
+	spaces_for_each(space, list)
 		if (space->runtime->find_objects && !space->has_objects)
 			TRY(find_objects_of(list, space, debug));
-	}
 	return NULL;
 }
 
@@ -290,35 +291,32 @@ bool runtimes_have_objects(const struct runtimes *list)
 
 uint64_t runtimes_class_of(const struct runtimes *list, allocation_id id)
 {
-	uint64_t number = 0;
+	const struct object_space *space = runtimes_space_of(list, id);
 
-	for (size_t i = 0; i < list->count && !number; i++)
-		if (list->spaces[i]->has_objects)
-			number = object_class_of(list->spaces[i], id);
-	return number;
+	return space ? object_class_of(space, id) : 0;
 }
 
 struct object_space *runtimes_space_of(const struct runtimes *list, allocation_id id)
 {
-	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
-		if (list->spaces[i]->has_objects && object_class_of(list->spaces[i], id))
-			return list->spaces[i];
+	if (runtimes_have_objects(list))
+		objects_for_each(space, list)
+			if (object_class_of(space, id))
+				return space;
 	return NULL;
 }
 
 bool runtimes_have_certain(const struct runtimes *list)
 {
-	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
-		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_certain)
+	objects_for_each(space, list)
+		if (space->runtime->is_certain)
 			return true;
 	return false;
 }
 
 bool runtimes_are_certain(const struct runtimes *list, allocation_id id)
 {
-	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
-		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->is_certain &&
-		    object_class_of(list->spaces[i], id))
+	objects_for_each(space, list)
+		if (space->runtime->is_certain && object_class_of(space, id))
 			return true;
 	return false;
 }
@@ -337,8 +335,8 @@ bool runtimes_have_links(const struct runtimes *list)
 {
 	if (list && unused_is_in_heap(&list->unused))
 		return true;
-	for (size_t i = 0; list && i < list->count; i++)
-		if (has_links(list->spaces[i]))
+	spaces_for_each(space, list)
+		if (has_links(space))
 			return true;
 	return false;
 }
@@ -348,18 +346,16 @@ bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocat
 {
 	if (unused_has(&list->unused, source, place))
 		return true;
-	for (size_t i = 0; i < list->count; i++)
-		if (has_links(list->spaces[i]) &&
-		    list->spaces[i]->runtime->is_link(list->spaces[i], source, target, word, place))
+	spaces_for_each(space, list)
+		if (has_links(space) && space->runtime->is_link(space, source, target, word, place))
 			return true;
 	return false;
 }
 
 allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source, uint64_t word)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const struct object_space *space = list->spaces[i];
-		allocation_id id = space->has_objects && space->runtime->resolve
+	objects_for_each(space, list) {
+		allocation_id id = space->runtime->resolve
 					   ? space->runtime->resolve(space, source, word)
 					   : NO_ALLOCATION;
 
@@ -388,12 +384,12 @@ const char *runtimes_known_leak(const struct runtimes *list, allocation_id id,
 {
 	const char *cause = NULL;
 
-	for (size_t i = 0; !cause && i < list->count; i++) {
-		struct object_space *space = list->spaces[i];
-
+	spaces_for_each(space, list) {
 		if (space->runtime->known_leak)
 			cause = space->runtime->known_leak(space, id);
 		*ret_name = space->runtime->name;
+		if (cause)
+			break;
 	}
 	return cause;
 }
@@ -411,13 +407,10 @@ const char *runtimes_collecting(const struct runtimes *list, char *ret_note, siz
 	const char *name = NULL;
 
 	ret_note[0] = '\0';
-	for (size_t i = 0; i < list->count && !name; i++) {
-		const struct object_space *space = list->spaces[i];
-
-		if (space->has_objects && space->runtime->is_collecting &&
+	objects_for_each(space, list)
+		if (!name && space->runtime->is_collecting &&
 		    space->runtime->is_collecting(space, ret_note, size))
 			name = space->runtime->name;
-	}
 	return name;
 }
 
@@ -450,14 +443,10 @@ bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, siz
 /* The one that has the class, or NULL. */
 static struct object_space *find_space(const struct runtimes *list, uint64_t number)
 {
-	for (size_t i = 0; number && runtimes_have_objects(list) && i < list->count; i++) {
-		struct object_space *space = list->spaces[i];
-
-		if (space->has_objects &&
-		    (address_map_find(&space->classes.places, number) != NOT_IN_MAP ||
-		     (space->runtime->is_part && space->runtime->is_part(space, number))))
+	objects_for_each(space, list)
+		if (number && (address_map_find(&space->classes.places, number) != NOT_IN_MAP ||
+			       (space->runtime->is_part && space->runtime->is_part(space, number))))
 			return space;
-	}
 	return NULL;
 }
 
@@ -497,13 +486,9 @@ bool runtimes_is_part(const struct runtimes *list, uint64_t number)
 
 bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret)
 {
-	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++) {
-		const struct object_space *space = list->spaces[i];
-
-		if (space->has_objects && space->runtime->part_of &&
-		    space->runtime->part_of(space, id, ret))
+	objects_for_each(space, list)
+		if (space->runtime->part_of && space->runtime->part_of(space, id, ret))
 			return true;
-	}
 	return false;
 }
 
@@ -511,9 +496,8 @@ size_t runtimes_class_count(const struct runtimes *list)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < list->count; i++)
-		if (list->spaces[i]->has_objects)
-			count += list->spaces[i]->classes.list.count;
+	objects_for_each(space, list)
+		count += space->classes.list.count;
 	return count;
 }
 
@@ -552,9 +536,9 @@ bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
 struct error *runtimes_visit_code(const struct runtimes *list, object_code_visitor *visit,
 				  void *data)
 {
-	for (size_t i = 0; runtimes_have_objects(list) && i < list->count; i++)
-		if (list->spaces[i]->has_objects && list->spaces[i]->runtime->visit_code)
-			TRY(list->spaces[i]->runtime->visit_code(list->spaces[i], visit, data));
+	objects_for_each(space, list)
+		if (space->runtime->visit_code)
+			TRY(space->runtime->visit_code(space, visit, data));
 	return NULL;
 }
 
