@@ -16,6 +16,7 @@ VERSION = "7.6"
 PLACES = {
     "CMakeLists.txt": (r"(project\(heapcore VERSION )\S+", rf"\g<1>{VERSION}"),
     "docs/CHANGELOG.md": (r"(?m)^## .*", f"## {VERSION}, 2026-11-23"),
+    "packaging/tag.txt": (r"\Aheapcore \S+", f"heapcore {VERSION}"),
     "packaging/debian/changelog": (r"\A\S+ \(\S+\)", f"heapcore ({VERSION}-1)"),
 }
 
@@ -68,7 +69,7 @@ class ReleaseTest(unittest.TestCase):
         run = self.release()
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout,
-                         rf"\n    git tag -s -m 'heapcore {VERSION}' {VERSION} \w{{40}}\n")
+                         rf"\n    git tag -s -F packaging/tag.txt {VERSION} \w{{40}}\n")
         with tarfile.open(self.path(f"build/release/heapcore-{VERSION}.tar.xz")) as archive:
             self.assertIn(f"heapcore-{VERSION}/CMakeLists.txt", archive.getnames())
         tags = subprocess.run(["git", "-C", self.folder, "tag"], capture_output=True, check=True)
