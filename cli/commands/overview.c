@@ -19,7 +19,22 @@ static const struct switch_place info_places[] = {
 
 static struct error *info_parse(int key, const char *value, void *arguments)
 {
-	return key ? NULL : error_create(ERROR_USAGE, "unexpected word '%s' after 'info'", value);
+	/* Commands of gdb that begin with info. */
+	static const struct {
+		const char *word, *command;
+	} others[] = {
+		{ "locals", "backtrace --locals" },  { "proc", "list maps" },
+		{ "registers", "describe threads" }, { "sharedlibrary", "list modules" },
+		{ "symbol", "describe ADDRESS" },    { "threads", "list threads" },
+	};
+
+	if (key)
+		return NULL;
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		if (strcmp(others[i].word, value) == 0)
+			return error_create(ERROR_USAGE, "instead of gdb's 'info %s', type '%s'",
+					    value, others[i].command);
+	return error_create(ERROR_USAGE, "unexpected word '%s' after 'info'", value);
 }
 
 static struct error *info_run(struct analysis *analysis, const void *input, struct report *report)

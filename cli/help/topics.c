@@ -148,7 +148,7 @@ const struct topic topic_lines = {
 		"On a terminal, lists show the largest 20 first and say how many more there are, columns without room are left out and named, and $PAGER or 'less' shows what is longer than the screen. A pipe, a file and '--chap' get everything; so does a list with a '--limit' of its own.\n"
 		"Names of kinds and variables, 'passed' and 'failed' have colours on a terminal, unless NO_COLOR is set or '--color=never' is given. Bars are made of Unicode's blocks if the locale is UTF-8.\n"
 		"'#' also begins the comments in examples. The addresses in examples are invented; 'list' and 'enumerate' show real ones.\n"
-		"Ctrl-C ends a command, not heapcore. A prefix that only one command has is that command; 'bt' and 'where' are 'backtrace', 'x' is 'dump', 'p' and 'print' are 'show', 'memory' is 'bill'. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
+		"Ctrl-C ends a command, not heapcore. A prefix that only one command has is that command; 'bt' and 'where' are 'backtrace', 'x' is 'dump', 'p' and 'print' are 'show', 'find' is 'findbytes', 'memory' is 'bill'. Tab completes words, also classes and, once they were read, types. Scripts are run by 'source FILE', by 'heapcore -f FILE CORE', or come in on standard input; what goes wrong in one is reported "
 		"with its line, and the rest still runs.",
 	.example = "list used --limit 100 | head -4\n"
 		   "list used --limit 3 --format csv\n"

@@ -22,8 +22,9 @@
 static const struct alias {
 	const char *name, *command;
 } aliases[] = {
-	{ "?", "help" }, { "bt", "backtrace" }, { "h", "help" },	  { "memory", "bill" },
-	{ "p", "show" }, { "print", "show" },	{ "where", "backtrace" }, { "x", "dump" },
+	{ "?", "help" },     { "bt", "backtrace" },    { "find", "findbytes" },
+	{ "h", "help" },     { "memory", "bill" },     { "p", "show" },
+	{ "print", "show" }, { "where", "backtrace" }, { "x", "dump" },
 };
 
 /* Commands whose names begin so; the first in *ret. */
