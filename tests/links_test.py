@@ -68,6 +68,17 @@ class UsersPagesTest(unittest.TestCase):
                 self.assertRegex(text, r"\A# .*\n\n(This page|These pages) ")
                 self.assertRegex(text, r"\nNext: |\n## Where to go from here\n")
 
+    def test_the_readme_leads_to_each_answer_to_ten_questions(self):
+        rows = re.findall(r"(?m)^\| (?!question|---).*", read("docs/inside/questions.md"))
+        self.assertEqual(len(rows), 10)
+        linked = {link.partition("#")[0] for link in LINK.findall(read("README.md"))}
+        for row in rows:
+            with self.subTest(row):
+                pages = {link.partition("#")[0].replace("../", "docs/") for link in LINK.findall(row)}
+                self.assertLessEqual(len(pages), 2)
+                self.assertTrue(pages)
+                self.assertLessEqual(pages, linked)
+
     def test_all_pages_together_can_be_read(self):
         words = sum(len(text.split()) for text in self.pages.values())
         self.assertLessEqual(words, WORDS_OF_ALL)
