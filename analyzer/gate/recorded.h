@@ -1,5 +1,5 @@
 /*
- * Who allocated each block, as the recorder noted it (analyzer/capture/recorder.h) in the memory of
+ * The callers that allocated each block, as the recorder noted it (analyzer/capture/recorder.h) in the memory of
  * the program that ran with it, and so in its core.
  */
 #pragma once

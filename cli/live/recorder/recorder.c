@@ -134,7 +134,7 @@ static uint64_t add_plane(uint64_t *entry)
 	return none;
 }
 
-/* Where the stack of the block is noted; NULL: there is no plane, or can be none. */
+/* The place that notes the stack of the block; NULL: there is no plane, or can be none. */
 static inline uint32_t *place_of(uint64_t address, bool add)
 {
 	uint64_t number = address >> RECORDER_PLANE_BITS, plane;
