@@ -1,6 +1,6 @@
 /*
- * The callers that allocated each block, as the recorder noted it (analyzer/capture/recorder.h) in the memory of
- * the program that ran with it, and so in its core.
+ * The callers that allocated each block, as the recorder noted it (analyzer/capture/recorder.h) in
+ * the memory of the program that ran with it, and so in its core.
  */
 #pragma once
 
