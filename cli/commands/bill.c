@@ -218,7 +218,8 @@ static struct error *write_stacks(const struct bill *bill, const struct program 
 	static const struct table table = TABLE(
 		"stack", NULL, { "stack", VALUE_TEXT }, { "thread", VALUE_NUMBER },
 		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "in use", VALUE_BYTES },
-		{ "once used", VALUE_BYTES }, { "untouched", VALUE_BYTES });
+		{ "once used", VALUE_BYTES, .heading = "was used" },
+		{ "untouched", VALUE_BYTES, .heading = "never used" });
 	_cleanup_(free) struct part *parts = calloc(bill->stack_count + 1, sizeof(*parts));
 
 	TRY_MEMORY(parts);
