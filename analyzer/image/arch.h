@@ -15,6 +15,8 @@
  */
 #pragma once
 
+#include "analyzer/base/macros.h"
+
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +48,20 @@ struct arch_register {
 	bool preserved;	 /* a function leaves it as its caller had it */
 };
 
+/* Registers in a table: with a DWARF number, also preserved by functions, and without. */
+#define REGISTER(name, number) \
+	{                      \
+#name, number  \
+	}
+#define PRESERVED(name, number)     \
+	{                           \
+#name, number, true \
+	}
+#define UNNUMBERED(name)              \
+	{                             \
+#name, NOT_A_REGISTER \
+	}
+
 /* The system calls that the analysis distinguishes. */
 enum system_call {
 	SYSTEM_CALL_NONE,    /* it runs */
@@ -65,6 +81,12 @@ struct arch_call {
 	uint32_t number;
 	enum system_call call;
 };
+
+/* A system call in a table, whose name is for readers. */
+#define CALL(name, number, kind)           \
+	{                                  \
+		number, SYSTEM_CALL_##kind \
+	}
 
 struct arch {
 	const char *name;   /* for messages: "x86-64" */

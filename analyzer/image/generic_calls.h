@@ -7,24 +7,14 @@
 #include "analyzer/image/arch.h"
 
 static const struct arch_call generic_calls[] = {
-	{ 22, SYSTEM_CALL_EVENTS },   /* epoll_pwait */
-	{ 61, SYSTEM_CALL_READ },     /* getdents64 */
-	{ 63, SYSTEM_CALL_READ },     /* read */
-	{ 65, SYSTEM_CALL_READV },    /* readv */
-	{ 67, SYSTEM_CALL_READ },     /* pread64 */
-	{ 69, SYSTEM_CALL_READV },    /* preadv */
-	{ 93, SYSTEM_CALL_EXIT },     /* exit */
-	{ 94, SYSTEM_CALL_EXIT },     /* exit_group */
-	{ 131, SYSTEM_CALL_TGKILL },  /* tgkill */
-	{ 133, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
-	{ 207, SYSTEM_CALL_READ },    /* recvfrom */
-	{ 212, SYSTEM_CALL_RECVMSG }, /* recvmsg */
-	{ 214, SYSTEM_CALL_MEMORY },  /* brk */
-	{ 215, SYSTEM_CALL_MEMORY },  /* munmap */
-	{ 216, SYSTEM_CALL_MEMORY },  /* mremap */
-	{ 222, SYSTEM_CALL_MEMORY },  /* mmap */
-	{ 226, SYSTEM_CALL_MEMORY },  /* mprotect */
-	{ 233, SYSTEM_CALL_MEMORY },  /* madvise */
-	{ 286, SYSTEM_CALL_READV },   /* preadv2 */
-	{ 441, SYSTEM_CALL_EVENTS },  /* epoll_pwait2 */
+	CALL(epoll_pwait, 22, EVENTS), CALL(getdents64, 61, READ),
+	CALL(read, 63, READ),	       CALL(readv, 65, READV),
+	CALL(pread64, 67, READ),       CALL(preadv, 69, READV),
+	CALL(exit, 93, EXIT),	       CALL(exit_group, 94, EXIT),
+	CALL(tgkill, 131, TGKILL),     CALL(rt_sigsuspend, 133, SUSPEND),
+	CALL(recvfrom, 207, READ),     CALL(recvmsg, 212, RECVMSG),
+	CALL(brk, 214, MEMORY),	       CALL(munmap, 215, MEMORY),
+	CALL(mremap, 216, MEMORY),     CALL(mmap, 222, MEMORY),
+	CALL(mprotect, 226, MEMORY),   CALL(madvise, 233, MEMORY),
+	CALL(preadv2, 286, READV),     CALL(epoll_pwait2, 441, EVENTS),
 };

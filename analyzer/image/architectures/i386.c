@@ -12,37 +12,25 @@
 enum register_number { GS = 10, ORIG_EAX = 11, EIP = 12, ESP = 15 };
 
 static const struct arch_register registers[] = {
-	{ "ebx", 3, true },
-	{ "ecx", 1 },
-	{ "edx", 2 },
-	{ "esi", 6, true },
-	{ "edi", 7, true },
-	{ "ebp", 5, true },
-	{ "eax", 0 },
-	{ "ds", NOT_A_REGISTER },
-	{ "es", NOT_A_REGISTER },
-	{ "fs", NOT_A_REGISTER },
-	{ "gs", NOT_A_REGISTER },
-	{ "orig_eax", NOT_A_REGISTER },
-	{ "eip", 8 },
-	{ "cs", NOT_A_REGISTER },
-	{ "eflags", NOT_A_REGISTER },
-	{ "esp", 4 },
-	{ "ss", NOT_A_REGISTER },
+	PRESERVED(ebx, 3), REGISTER(ecx, 1),  REGISTER(edx, 2),	  PRESERVED(esi, 6),
+	PRESERVED(edi, 7), PRESERVED(ebp, 5), REGISTER(eax, 0),	  UNNUMBERED(ds),
+	UNNUMBERED(es),	   UNNUMBERED(fs),    UNNUMBERED(gs),	  UNNUMBERED(orig_eax),
+	REGISTER(eip, 8),  UNNUMBERED(cs),    UNNUMBERED(eflags), REGISTER(esp, 4),
+	UNNUMBERED(ss),
 };
 
 static const struct arch_call calls[] = {
-	{ 1, SYSTEM_CALL_EXIT },      /* exit */
-	{ 45, SYSTEM_CALL_MEMORY },   /* brk */
-	{ 90, SYSTEM_CALL_MEMORY },   /* mmap */
-	{ 91, SYSTEM_CALL_MEMORY },   /* munmap */
-	{ 125, SYSTEM_CALL_MEMORY },  /* mprotect */
-	{ 163, SYSTEM_CALL_MEMORY },  /* mremap */
-	{ 179, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
-	{ 192, SYSTEM_CALL_MEMORY },  /* mmap2 */
-	{ 219, SYSTEM_CALL_MEMORY },  /* madvise */
-	{ 252, SYSTEM_CALL_EXIT },    /* exit_group */
-	{ 270, SYSTEM_CALL_TGKILL },  /* tgkill */
+	CALL(exit, 1, EXIT),
+	CALL(brk, 45, MEMORY),
+	CALL(mmap, 90, MEMORY),
+	CALL(munmap, 91, MEMORY),
+	CALL(mprotect, 125, MEMORY),
+	CALL(mremap, 163, MEMORY),
+	CALL(rt_sigsuspend, 179, SUSPEND),
+	CALL(mmap2, 192, MEMORY),
+	CALL(madvise, 219, MEMORY),
+	CALL(exit_group, 252, EXIT),
+	CALL(tgkill, 270, TGKILL),
 };
 
 /* The base of the segment that gs selects, among those that the thread has of its own. */
@@ -67,7 +55,7 @@ const struct arch arch_i386 = {
 	.loader = "ld-linux.so.2",
 	.status = { .size = 144, .signal = 12, .thread = 24, .registers = 72 },
 	.registers = registers,
-	.register_count = sizeof(registers) / sizeof(*registers),
+	.register_count = COUNT_OF(registers),
 	.stack_pointer = ESP,
 	.instruction = EIP,
 	.system_call = ORIG_EAX,
@@ -85,7 +73,7 @@ const struct arch arch_i386 = {
 	.signal_stack_size = 8192,
 	.event_size = 12,
 	.calls = calls,
-	.call_count = sizeof(calls) / sizeof(*calls),
+	.call_count = COUNT_OF(calls),
 	.call_codes = { { 0xcd, 0x80 } }, /* int $0x80 */
 	.call_code_count = 1,
 	.call_code_size = 2,

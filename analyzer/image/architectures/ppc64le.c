@@ -24,69 +24,40 @@ enum {
 };
 
 static const struct arch_register registers[] = {
-	{ "r0", 0 },
-	{ "r1", 1 },
-	{ "r2", 2 },
-	{ "r3", 3 },
-	{ "r4", 4 },
-	{ "r5", 5 },
-	{ "r6", 6 },
-	{ "r7", 7 },
-	{ "r8", 8 },
-	{ "r9", 9 },
-	{ "r10", 10 },
-	{ "r11", 11 },
-	{ "r12", 12 },
-	{ "r13", 13 },
-	{ "r14", 14, true },
-	{ "r15", 15, true },
-	{ "r16", 16, true },
-	{ "r17", 17, true },
-	{ "r18", 18, true },
-	{ "r19", 19, true },
-	{ "r20", 20, true },
-	{ "r21", 21, true },
-	{ "r22", 22, true },
-	{ "r23", 23, true },
-	{ "r24", 24, true },
-	{ "r25", 25, true },
-	{ "r26", 26, true },
-	{ "r27", 27, true },
-	{ "r28", 28, true },
-	{ "r29", 29, true },
-	{ "r30", 30, true },
-	{ "r31", 31, true },
-	{ "nip", NOT_A_REGISTER },
-	{ "msr", NOT_A_REGISTER },
-	{ "orig_r3", NOT_A_REGISTER },
-	{ "ctr", NOT_A_REGISTER },
-	{ "lr", LINK },
-	{ "xer", NOT_A_REGISTER },
-	{ "cr", NOT_A_REGISTER },
+	REGISTER(r0, 0),    REGISTER(r1, 1),	REGISTER(r2, 2),     REGISTER(r3, 3),
+	REGISTER(r4, 4),    REGISTER(r5, 5),	REGISTER(r6, 6),     REGISTER(r7, 7),
+	REGISTER(r8, 8),    REGISTER(r9, 9),	REGISTER(r10, 10),   REGISTER(r11, 11),
+	REGISTER(r12, 12),  REGISTER(r13, 13),	PRESERVED(r14, 14),  PRESERVED(r15, 15),
+	PRESERVED(r16, 16), PRESERVED(r17, 17), PRESERVED(r18, 18),  PRESERVED(r19, 19),
+	PRESERVED(r20, 20), PRESERVED(r21, 21), PRESERVED(r22, 22),  PRESERVED(r23, 23),
+	PRESERVED(r24, 24), PRESERVED(r25, 25), PRESERVED(r26, 26),  PRESERVED(r27, 27),
+	PRESERVED(r28, 28), PRESERVED(r29, 29), PRESERVED(r30, 30),  PRESERVED(r31, 31),
+	UNNUMBERED(nip),    UNNUMBERED(msr),	UNNUMBERED(orig_r3), UNNUMBERED(ctr),
+	REGISTER(lr, LINK), UNNUMBERED(xer),	UNNUMBERED(cr),
 };
 
 static const struct arch_call calls[] = {
-	{ 1, SYSTEM_CALL_EXIT },      /* exit */
-	{ 3, SYSTEM_CALL_READ },      /* read */
-	{ 45, SYSTEM_CALL_MEMORY },   /* brk */
-	{ 90, SYSTEM_CALL_MEMORY },   /* mmap */
-	{ 91, SYSTEM_CALL_MEMORY },   /* munmap */
-	{ 125, SYSTEM_CALL_MEMORY },  /* mprotect */
-	{ 141, SYSTEM_CALL_READ },    /* getdents */
-	{ 145, SYSTEM_CALL_READV },   /* readv */
-	{ 163, SYSTEM_CALL_MEMORY },  /* mremap */
-	{ 178, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
-	{ 179, SYSTEM_CALL_READ },    /* pread64 */
-	{ 202, SYSTEM_CALL_READ },    /* getdents64 */
-	{ 205, SYSTEM_CALL_MEMORY },  /* madvise */
-	{ 234, SYSTEM_CALL_EXIT },    /* exit_group */
-	{ 238, SYSTEM_CALL_EVENTS },  /* epoll_wait */
-	{ 250, SYSTEM_CALL_TGKILL },  /* tgkill */
-	{ 303, SYSTEM_CALL_EVENTS },  /* epoll_pwait */
-	{ 320, SYSTEM_CALL_READV },   /* preadv */
-	{ 337, SYSTEM_CALL_READ },    /* recvfrom */
-	{ 342, SYSTEM_CALL_RECVMSG }, /* recvmsg */
-	{ 441, SYSTEM_CALL_EVENTS },  /* epoll_pwait2 */
+	CALL(exit, 1, EXIT),
+	CALL(read, 3, READ),
+	CALL(brk, 45, MEMORY),
+	CALL(mmap, 90, MEMORY),
+	CALL(munmap, 91, MEMORY),
+	CALL(mprotect, 125, MEMORY),
+	CALL(getdents, 141, READ),
+	CALL(readv, 145, READV),
+	CALL(mremap, 163, MEMORY),
+	CALL(rt_sigsuspend, 178, SUSPEND),
+	CALL(pread64, 179, READ),
+	CALL(getdents64, 202, READ),
+	CALL(madvise, 205, MEMORY),
+	CALL(exit_group, 234, EXIT),
+	CALL(epoll_wait, 238, EVENTS),
+	CALL(tgkill, 250, TGKILL),
+	CALL(epoll_pwait, 303, EVENTS),
+	CALL(preadv, 320, READV),
+	CALL(recvfrom, 337, READ),
+	CALL(recvmsg, 342, RECVMSG),
+	CALL(epoll_pwait2, 441, EVENTS),
 };
 
 const struct arch arch_ppc64le = {
@@ -96,7 +67,7 @@ const struct arch arch_ppc64le = {
 	.loader = "ld64.so.2",
 	.status = { .size = 504, .signal = 12, .thread = 32, .registers = 112 },
 	.registers = registers,
-	.register_count = sizeof(registers) / sizeof(*registers),
+	.register_count = COUNT_OF(registers),
 	.stack_pointer = R1,
 	.instruction = NIP,
 	.system_call = R0,
@@ -124,7 +95,7 @@ const struct arch arch_ppc64le = {
 	.signal_stack_size = 16384,
 	.event_size = 16,
 	.calls = calls,
-	.call_count = sizeof(calls) / sizeof(*calls),
+	.call_count = COUNT_OF(calls),
 	.call_codes = { { 0x02, 0x00, 0x00, 0x44 }, { 0x01, 0x00, 0x00, 0x44 } }, /* sc, scv 0 */
 	.call_code_count = 2,
 	.call_code_size = 4,

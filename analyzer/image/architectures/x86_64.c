@@ -11,58 +11,38 @@
 enum register_number { RIP = 16, ORIG_RAX = 15, RSP = 19, FS_BASE = 21 };
 
 static const struct arch_register registers[] = {
-	{ "r15", 15, true },
-	{ "r14", 14, true },
-	{ "r13", 13, true },
-	{ "r12", 12, true },
-	{ "rbp", 6, true },
-	{ "rbx", 3, true },
-	{ "r11", 11 },
-	{ "r10", 10 },
-	{ "r9", 9 },
-	{ "r8", 8 },
-	{ "rax", 0 },
-	{ "rcx", 2 },
-	{ "rdx", 1 },
-	{ "rsi", 4 },
-	{ "rdi", 5 },
-	{ "orig_rax", NOT_A_REGISTER },
-	{ "rip", 16 },
-	{ "cs", NOT_A_REGISTER },
-	{ "eflags", NOT_A_REGISTER },
-	{ "rsp", 7 },
-	{ "ss", NOT_A_REGISTER },
-	{ "fs_base", NOT_A_REGISTER },
-	{ "gs_base", NOT_A_REGISTER },
-	{ "ds", NOT_A_REGISTER },
-	{ "es", NOT_A_REGISTER },
-	{ "fs", NOT_A_REGISTER },
-	{ "gs", NOT_A_REGISTER },
+	PRESERVED(r15, 15), PRESERVED(r14, 14),	 PRESERVED(r13, 13),  PRESERVED(r12, 12),
+	PRESERVED(rbp, 6),  PRESERVED(rbx, 3),	 REGISTER(r11, 11),   REGISTER(r10, 10),
+	REGISTER(r9, 9),    REGISTER(r8, 8),	 REGISTER(rax, 0),    REGISTER(rcx, 2),
+	REGISTER(rdx, 1),   REGISTER(rsi, 4),	 REGISTER(rdi, 5),    UNNUMBERED(orig_rax),
+	REGISTER(rip, 16),  UNNUMBERED(cs),	 UNNUMBERED(eflags),  REGISTER(rsp, 7),
+	UNNUMBERED(ss),	    UNNUMBERED(fs_base), UNNUMBERED(gs_base), UNNUMBERED(ds),
+	UNNUMBERED(es),	    UNNUMBERED(fs),	 UNNUMBERED(gs),
 };
 
 static const struct arch_call calls[] = {
-	{ 0, SYSTEM_CALL_READ },      /* read */
-	{ 9, SYSTEM_CALL_MEMORY },    /* mmap */
-	{ 10, SYSTEM_CALL_MEMORY },   /* mprotect */
-	{ 11, SYSTEM_CALL_MEMORY },   /* munmap */
-	{ 12, SYSTEM_CALL_MEMORY },   /* brk */
-	{ 17, SYSTEM_CALL_READ },     /* pread64 */
-	{ 19, SYSTEM_CALL_READV },    /* readv */
-	{ 25, SYSTEM_CALL_MEMORY },   /* mremap */
-	{ 28, SYSTEM_CALL_MEMORY },   /* madvise */
-	{ 45, SYSTEM_CALL_READ },     /* recvfrom */
-	{ 47, SYSTEM_CALL_RECVMSG },  /* recvmsg */
-	{ 60, SYSTEM_CALL_EXIT },     /* exit */
-	{ 78, SYSTEM_CALL_READ },     /* getdents */
-	{ 130, SYSTEM_CALL_SUSPEND }, /* rt_sigsuspend */
-	{ 217, SYSTEM_CALL_READ },    /* getdents64 */
-	{ 231, SYSTEM_CALL_EXIT },    /* exit_group */
-	{ 232, SYSTEM_CALL_EVENTS },  /* epoll_wait */
-	{ 234, SYSTEM_CALL_TGKILL },  /* tgkill */
-	{ 281, SYSTEM_CALL_EVENTS },  /* epoll_pwait */
-	{ 295, SYSTEM_CALL_READV },   /* preadv */
-	{ 327, SYSTEM_CALL_READV },   /* preadv2 */
-	{ 441, SYSTEM_CALL_EVENTS },  /* epoll_pwait2 */
+	CALL(read, 0, READ),
+	CALL(mmap, 9, MEMORY),
+	CALL(mprotect, 10, MEMORY),
+	CALL(munmap, 11, MEMORY),
+	CALL(brk, 12, MEMORY),
+	CALL(pread64, 17, READ),
+	CALL(readv, 19, READV),
+	CALL(mremap, 25, MEMORY),
+	CALL(madvise, 28, MEMORY),
+	CALL(recvfrom, 45, READ),
+	CALL(recvmsg, 47, RECVMSG),
+	CALL(exit, 60, EXIT),
+	CALL(getdents, 78, READ),
+	CALL(rt_sigsuspend, 130, SUSPEND),
+	CALL(getdents64, 217, READ),
+	CALL(exit_group, 231, EXIT),
+	CALL(epoll_wait, 232, EVENTS),
+	CALL(tgkill, 234, TGKILL),
+	CALL(epoll_pwait, 281, EVENTS),
+	CALL(preadv, 295, READV),
+	CALL(preadv2, 327, READV),
+	CALL(epoll_pwait2, 441, EVENTS),
 };
 
 /*
@@ -138,7 +118,7 @@ const struct arch arch_x86_64 = {
 	.loader = "ld-linux-x86-64.so.2",
 	.status = { .size = 336, .signal = 12, .thread = 32, .registers = 112 },
 	.registers = registers,
-	.register_count = sizeof(registers) / sizeof(*registers),
+	.register_count = COUNT_OF(registers),
 	.stack_pointer = RSP,
 	.instruction = RIP,
 	.system_call = ORIG_RAX,
@@ -157,7 +137,7 @@ const struct arch arch_x86_64 = {
 	.signal_stack_size = 8192,
 	.event_size = 12,
 	.calls = calls,
-	.call_count = sizeof(calls) / sizeof(*calls),
+	.call_count = COUNT_OF(calls),
 	.call_codes = { { 0x0f, 0x05 } }, /* syscall */
 	.call_code_count = 1,
 	.call_code_size = 2,
