@@ -7,14 +7,14 @@
 #include <string.h>
 
 enum {
-	GENERAL = 16,	/* general registers come first, */
+	GENERAL = 16,	/* general registers come first, by DWARF number, */
 	REGISTERS = 32, /* then vector registers */
 	NO_REGISTER = REGISTERS,
 	SLOTS = 64,
-	STACK_POINTER = 4,
-	FRAME_POINTER = 5,
+	STACK_POINTER = 7,
+	FRAME_POINTER = 6,
 	RESULT = 0,   /* rax */
-	ARGUMENT = 7, /* rdi */
+	ARGUMENT = 5, /* rdi */
 	MOST_TARGETS = 4096,
 	LONGEST_FUNCTION = 1 << 20,
 	/*
@@ -189,40 +189,19 @@ static bool code_state_take_type(struct code_state *state, size_t made)
 }
 
 /* Capstone's name of a register, of any width, as a number of ours. */
-static unsigned int register_number(unsigned int name)
+static unsigned int register_number(const struct code_reader *reader, unsigned int name)
 {
-	static const unsigned int names[][5] = {
-		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
-		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
-		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
-		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
-		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
-		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
-		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
-		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
-		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
-		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
-		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
-		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
-		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
-		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
-		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
-		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
-	};
+	unsigned int number = reader->image->arch->disassembled(name);
 
 	if (name >= X86_REG_XMM0 && name <= X86_REG_XMM15)
 		return GENERAL + (name - X86_REG_XMM0);
-	for (unsigned int i = 0; i < GENERAL; i++)
-		for (unsigned int j = 0; j < 5; j++)
-			if (name && names[i][j] == name)
-				return i;
-	return NO_REGISTER;
+	return number < GENERAL ? number : NO_REGISTER;
 }
 
 /* Forget the registers that a call does not preserve. */
 static void forget_volatile(struct code_reader *reader)
 {
-	static const unsigned int kept[] = { 3, 4, 5, 12, 13, 14, 15 };
+	static const unsigned int kept[] = { 3, 6, 7, 12, 13, 14, 15 };
 	struct value values[REGISTERS] = { 0 };
 
 	for (size_t i = 0; i < COUNT_OF(kept); i++)
@@ -238,7 +217,7 @@ static bool find_place(const struct code_reader *reader, const cs_x86_op *operan
 	if (operand->type != X86_OP_MEM || operand->mem.index != X86_REG_INVALID ||
 	    operand->mem.segment != X86_REG_INVALID)
 		return false;
-	base = register_number(operand->mem.base);
+	base = register_number(reader, operand->mem.base);
 	if (base != STACK_POINTER && base != FRAME_POINTER)
 		return false;
 	ret->by_frame = base == FRAME_POINTER;
@@ -259,7 +238,7 @@ static bool find_address(const struct code_reader *reader, const cs_x86_op *oper
 		*ret = instruction->address + instruction->size + (uint64_t)operand->mem.disp;
 		return true;
 	}
-	base = register_number(operand->mem.base);
+	base = register_number(reader, operand->mem.base);
 	if (base == NO_REGISTER || reader->state->registers[base].kind != NUMBER)
 		return false;
 	*ret = reader->state->registers[base].number + (uint64_t)operand->mem.disp;
@@ -291,7 +270,7 @@ static struct value read_operand(struct code_reader *reader, const cs_x86_op *op
 	case X86_OP_IMM:
 		return (struct value){ NUMBER, (uint64_t)operand->imm };
 	case X86_OP_REG:
-		number = register_number(operand->reg);
+		number = register_number(reader, operand->reg);
 		if (number == NO_REGISTER || operand->size < 4)
 			return unknown;
 		return reader->state->registers[number];
@@ -317,7 +296,7 @@ static bool find_made(struct code_reader *reader, const cs_x86_op *operand, size
 	if (operand->type != X86_OP_MEM || operand->mem.disp != 0 ||
 	    operand->mem.index != X86_REG_INVALID || operand->mem.segment != X86_REG_INVALID)
 		return false;
-	base = register_number(operand->mem.base);
+	base = register_number(reader, operand->mem.base);
 	if (base == NO_REGISTER)
 		return false;
 	value = &reader->state->registers[base];
@@ -363,7 +342,7 @@ static void write_operand(struct code_reader *reader, const cs_x86_op *operand, 
 	size_t made;
 
 	if (operand->type == X86_OP_REG) {
-		number = register_number(operand->reg);
+		number = register_number(reader, operand->reg);
 		if (number == NO_REGISTER)
 			return;
 		if (operand->size < 4)
@@ -393,7 +372,7 @@ static void read_sum(struct code_reader *reader, const cs_x86 *x86, bool subtrac
 {
 	const cs_x86_op *to = &x86->operands[0], *by = &x86->operands[1];
 
-	if (to->type == X86_OP_REG && register_number(to->reg) == STACK_POINTER) {
+	if (to->type == X86_OP_REG && register_number(reader, to->reg) == STACK_POINTER) {
 		if (by->type == X86_OP_IMM)
 			reader->state->depth += subtract ? -by->imm : by->imm;
 		else
@@ -464,7 +443,7 @@ static void read_other(struct code_reader *reader)
 		return;
 	}
 	for (uint8_t i = 0; i < written_count; i++) {
-		unsigned int number = register_number(written[i]);
+		unsigned int number = register_number(reader, written[i]);
 
 		if (number == STACK_POINTER)
 			reader->state->slot_count = 0;
@@ -515,7 +494,7 @@ static void read_flag(struct code_reader *reader, const cs_x86 *x86)
 
 	if (whole.type != X86_OP_REG)
 		return;
-	number = register_number(whole.reg);
+	number = register_number(reader, whole.reg);
 	if (number == NO_REGISTER)
 		return;
 	value = &reader->state->registers[number];
@@ -530,7 +509,7 @@ static void read_extension(struct code_reader *reader, const cs_x86 *x86)
 {
 	const cs_x86_op *from = &x86->operands[1];
 	unsigned int number = from->type == X86_OP_REG && from->size == 1
-				      ? register_number(from->reg)
+				      ? register_number(reader, from->reg)
 				      : NO_REGISTER;
 
 	if (number != NO_REGISTER && reader->state->registers[number].kind == FLAG)
@@ -558,7 +537,7 @@ static void read_lea(struct code_reader *reader, const cs_x86 *x86)
 	if (find_address(reader, from, &value.number))
 		value.kind = NUMBER;
 	if (x86->operands[0].type == X86_OP_REG &&
-	    register_number(x86->operands[0].reg) == STACK_POINTER)
+	    register_number(reader, x86->operands[0].reg) == STACK_POINTER)
 		reader->state->slot_count = 0;
 	else
 		write_operand(reader, &x86->operands[0], value);
