@@ -32,7 +32,7 @@ SOURCE_DIR = os.environ["SOURCE_DIR"]
 PAGES = {"docs/tutorial.md": 16, "docs/tasks.md": 10, "docs/large-process.md": 7, "README.md": 2}
 # The page of each language, and what runs its program or compiles it.
 LANGUAGES = {"python": ("py", "python3"), "ruby": ("rb", "ruby"), "perl": ("pl", "perl"), "php": ("php", "php"),
-             "node": ("js", "node"), "crystal": ("cr", "crystal"), "rust": ("rs", "rustc")}
+             "node": ("js", "node"), "crystal": ("cr", "crystal"), "rust": ("rs", "rustc"), "java": ("java", "java")}
 PROMPT = "heapcore> "
 LEAKS = """
 #include <stdlib.h>
@@ -198,7 +198,8 @@ class TutorialTest(unittest.TestCase):
             return [harness.build_crystal(program, source.read_text(encoding="utf-8"), "--debug")]
         if tool == "rustc":
             return [harness.build(program, tool, str(source))]
-        return [tool, shutil.copy(source, folder)]
+        options = ["-XX:+UseG1GC", "-Xmx256m"] if tool == "java" else []
+        return [tool, *options, shutil.copy(source, folder)]
 
     def check_language(self, page):
         ending, tool = LANGUAGES[page]
@@ -207,7 +208,8 @@ class TutorialTest(unittest.TestCase):
         folder = tempfile.mkdtemp(dir=self.dumps.folder.name)
         source = pathlib.Path(SOURCE_DIR, f"testdata/programs/pages/app.{ending}")
         with harness.started(self.language_command(source, tool, folder)) as process:
-            core = self.dumps.take_core(process)
+            harness.settle(process)
+            core = harness.snap(process, os.path.join(folder, "core"))
         shown = transcripts(os.path.join(SOURCE_DIR, f"docs/{page}.md"))
         self.assertGreaterEqual(len(shown), 1)
         for program, number, command, output in shown:
