@@ -283,6 +283,9 @@ static bool glibc_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 
 	if (!exactly)
 		return rounds_like_malloc(size, wanted);
+	/* A chunk of its own mapping has whole pages. */
+	if (!narrow && overhead == ALIGNMENT)
+		return wanted <= size && size - wanted < PAGE;
 	chunk = MAX(chunk, glibc_minimum(word));
 	/* A rest of half the least chunk would be none. */
 	return size == chunk - overhead || size == chunk - overhead + grain;

@@ -141,3 +141,16 @@ bool typing_find_counted(const struct typing *typing, const struct link *link, t
 	ret->end = range.start + used;
 	return true;
 }
+
+bool typing_are_counted(const struct typing *typing, struct memory_range range,
+			const struct link *link, uint64_t size)
+{
+	const struct counts counts = read_counts(typing, link, false);
+
+	for (size_t i = 0; i < counts.count; i++)
+		if (counts.values[i] >= LEAST_LENGTH &&
+		    counts.values[i] <= (range.end - range.start) / size &&
+		    allocation_fits(typing->input.index, range, counts.values[i] * size, true))
+			return true;
+	return false;
+}

@@ -412,8 +412,7 @@ struct error *inference_choose(struct inference *inference, const struct group *
 	choice = is_any ? choose_accepted(inference, group) : choose_alone(inference, count);
 	if (choice == inference->scores.count)
 		return NULL;
-	inference->is_exact = inference->scores.items[choice].pointers > 0;
-	inference->is_known = inference->scores.items[choice].known > 0;
+	inference->chosen = inference->scores.items[choice];
 	*ret = inference->candidates.items[choice];
 	return NULL;
 }

@@ -197,7 +197,7 @@ static struct error *infer_group(struct inference *inference, const struct group
 
 	TRY(gather_candidates(inference, group->items->id));
 	TRY(inference_choose(inference, group, &type));
-	if (type != NO_TYPE && !is_sure && inference->is_exact)
+	if (type != NO_TYPE && !is_sure && inference->chosen.pointers > 0)
 		TRY(is_more_than_link(inference, group, type, &is_sure));
 	if (type == NO_TYPE || !is_sure || is_refuted(inference->typing, group, type))
 		return NULL;

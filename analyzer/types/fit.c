@@ -855,3 +855,19 @@ struct error *typing_find_fit(struct typing *typing, struct memory_range range, 
 	}
 	return error;
 }
+
+struct error *typing_begins_as_array(struct typing *typing, struct memory_range range,
+				     type_number number, bool *ret)
+{
+	const uint64_t size = typing_type(typing, number)->size;
+
+	*ret = true;
+	for (uint64_t i = 0; *ret && i < SAMPLE && size <= range.end - range.start - i * size;
+	     i++) {
+		struct conformity conformity;
+
+		TRY(typing_conforms(typing, range.start + i * size, number, &conformity));
+		*ret = !conformity.is_violated;
+	}
+	return NULL;
+}

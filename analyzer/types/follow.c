@@ -194,6 +194,19 @@ static struct error *add_entered(struct typing *typing, const struct pointer *po
 	return array_append(&typing->entered, (struct entered){ id, pointer->context, step });
 }
 
+/* Like add_entered(), for a block of bytes that a pointer to its start says nothing more of. */
+static struct error *add_bytes(struct typing *typing, allocation_id id)
+{
+	uint64_t hash = hash_add(2, id);
+
+	if (typing->contexts.items[id] == NO_CONTEXT || typing->entered.count >= MOST_PLACES ||
+	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
+		return NULL;
+	TRY(address_map_add(&typing->known, hash, 0));
+	return array_append(&typing->entered, (struct entered){ id, typing->contexts.items[id],
+								typing_step(typing, id) });
+}
+
 /* The target may be inferred from those of the same pointer in other values. */
 static struct error *add_inner(struct typing *typing, const struct pointer *pointer,
 			       allocation_id id)
@@ -246,6 +259,50 @@ static struct error *make_region(struct typing *typing, allocation_id id, type_n
 }
 
 /*
+ * Pointers to structures that stand somewhere in a block, as the buckets of a hash table do: up to
+ * the first word that leads to nothing of the kind.
+ */
+static struct error *follow_pointers_within(struct typing *typing, const struct pointer *pointer,
+					    allocation_id id)
+{
+	const type_number target = typing_type(typing, pointer->target)->target;
+	const uint64_t start = range_of(typing, id).start, end = range_of(typing, id).end;
+	const uint64_t hash = hash_add(hash_add(4, pointer->value), pointer->target);
+
+	if (!is_aggregate(typing_type(typing, target)) || pointer->has_rivals ||
+	    pointer->value % typing->word != 0 ||
+	    !has_room_for_regions(typing, id, pointer->value) ||
+	    address_map_find(&typing->known, hash) != NOT_IN_MAP)
+		return NULL;
+	TRY(address_map_add(&typing->known, hash, 0));
+	for (uint64_t at = pointer->value; end - at >= typing->word; at += typing->word) {
+		struct pointer element = {
+			.from = id,
+			.offset = at - start,
+			.address = at,
+			.target = target,
+			.context = pointer->context,
+			.type = pointer->target,
+			.is_in_region = true,
+		};
+		struct conformity conformity;
+
+		if (!read_word(typing, at, &element.value))
+			break;
+		if (element.value == 0)
+			continue;
+		element.to = find_used(typing, element.value);
+		if (element.to == NO_ALLOCATION || element.value % typing->word != 0)
+			break;
+		TRY(typing_conforms(typing, element.value, target, &conformity));
+		if (conformity.is_violated || conformity.confirmed == conformity.vague)
+			break;
+		TRY(typing_follow(typing, &element));
+	}
+	return NULL;
+}
+
+/*
  * A structure somewhere in a block that has no type of its own, or one for its beginning only, as
  * pools have them, if what stands there looks like it.
  */
@@ -261,6 +318,8 @@ static struct error *follow_into(struct typing *typing, const struct pointer *po
 		TRY(add_inner(typing, pointer, id));
 	if (target->kind == TYPE_CHARACTER || target->kind == TYPE_NONE)
 		return add_entered(typing, pointer, id);
+	if (target->kind == TYPE_POINTER)
+		return follow_pointers_within(typing, pointer, id);
 	if (pointer->has_rivals || !is_aggregate(target) || target->size < typing->word ||
 	    pointer->value % typing->word != 0 ||
 	    target->size > range_of(typing, id).end - pointer->value ||
@@ -333,6 +392,28 @@ static struct error *find_first_part(struct typing *typing, struct memory_range 
 	return NULL;
 }
 
+/*
+ * Heads of lists in a hash table are an array of structures that refer to others of their type if a
+ * number beside the pointer counts them.
+ */
+static struct error *find_counted_array(struct typing *typing, const struct link *link,
+					struct memory_range range, type_number wanted,
+					enum type_fit *ret)
+{
+	const struct data_type *type = typing_type(typing, wanted);
+	bool is_array = false;
+
+	if (!is_aggregate(type) || link->whole == NO_TYPE || link->whole == wanted ||
+	    link->value != range.start || type->size < 2 * typing->word ||
+	    (*ret != FIT_NONE && *ret != FIT_PREFIX) ||
+	    !typing_are_counted(typing, range, link, type->size))
+		return NULL;
+	TRY(typing_begins_as_array(typing, range, wanted, &is_array));
+	if (is_array)
+		*ret = FIT_ARRAY;
+	return NULL;
+}
+
 /* A part of the wanted type may be what fits. */
 static struct error *find_fit(struct typing *typing, const struct link *link,
 			      struct memory_range range, type_number *ret_wanted,
@@ -347,6 +428,7 @@ static struct error *find_fit(struct typing *typing, const struct link *link,
 	if (type->kind == TYPE_CHARACTER && is_filled_with_text(typing, range, link->value))
 		return NULL;
 	TRY(typing_find_fit(typing, range, wanted, ret));
+	TRY(find_counted_array(typing, link, range, wanted, ret));
 	if (*ret == FIT_NONE && (type->kind == TYPE_CHARACTER || type->kind == TYPE_NUMBER) &&
 	    typing_is_counted(typing, range, link, type))
 		*ret = FIT_ARRAY;
@@ -438,9 +520,18 @@ struct error *typing_end_wait(struct typing *typing, allocation_id id)
 	if (slot)
 		link.offset = slot->offset;
 	TRY(find_fit(typing, &link, range, &wanted, &fit));
+	if (is_aggregate(typing_type(typing, wanted)) && (fit == FIT_NONE || fit == FIT_PREFIX) &&
+	    2 * typing_type(typing, wanted)->size <= range.end - range.start) {
+		slot = inference_slot_to(typing, id, &link.address, &link.whole);
+		link.offset = slot ? slot->offset : 0;
+		if (slot)
+			TRY(find_counted_array(typing, &link, range, wanted, &fit));
+	}
 	if (fit != FIT_NONE && !typing_is_denied(typing, id, wanted))
 		keep_type(typing, id, wanted, fit, false);
-	return NULL;
+	return fit == FIT_NONE && typing_type(typing, wanted)->kind == TYPE_CHARACTER
+		       ? add_bytes(typing, id)
+		       : NULL;
 }
 
 struct error *typing_follow(struct typing *typing, const struct pointer *pointer)

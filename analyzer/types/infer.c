@@ -278,7 +278,8 @@ static struct error *infer_group(struct inference *inference, const struct group
 	for (size_t i = 0; i < inference->casts.results.count; i++)
 		TRY(inference_add_candidate(inference, inference->casts.results.items[i], false));
 	TRY(inference_choose(inference, group, &type));
-	if (type == NO_TYPE || (group->count < ENOUGH && !inference->is_known))
+	if (type == NO_TYPE || (group->count < ENOUGH && inference->chosen.known == 0) ||
+	    inference->chosen.doubts > inference->chosen.right)
 		return NULL;
 	return inference_assign_group(inference, group, type);
 }

@@ -78,8 +78,7 @@ struct inference {
 	bool is_named;			/* the only one, by the tag */
 	ARRAY(type_number) rivals;	/* structures of nothing but pointers that it may lead to */
 	bool by_next_tag;		/* the second number beside a slot tells what it is */
-	bool is_exact;			/* one leads to what is just as large as it says */
-	bool is_known;			/* one leads to what is known to be of its type */
+	struct score chosen;		/* of the last one that was */
 	ARRAY(struct score) scores;	/* of the candidates */
 	ARRAY(struct heir) heirs;
 	ARRAY(struct sized) structures; /* all, by size; once embedded ones are looked for */

@@ -28,10 +28,18 @@ struct search {
 	uint64_t tests;
 };
 
-/*
- * Set *ret if pointers in unions point to the start of allocations without a type. An allocation
- * may begin with a member of the union.
- */
+/* True if the slot's target may begin there: an allocation without a type may begin with it. */
+static bool may_lead_to(const struct typing *typing, const struct slot *slot, uint64_t word)
+{
+	allocation_id id = find_used(typing, word);
+
+	return id == NO_ALLOCATION ||
+	       (word == allocation_start(typing->input.index, id) &&
+		(known_fit(typing, id) == FIT_NONE || known_type(typing, id) == slot->target ||
+		 type_begins_with(typing, known_type(typing, id), slot->target)));
+}
+
+/* Set *ret if each pointer in a union may lead to what one of the union's members there does. */
 static struct error *do_choices_agree(struct typing *typing, uint64_t address, type_number number,
 				      bool *ret)
 {
@@ -40,18 +48,14 @@ static struct error *do_choices_agree(struct typing *typing, uint64_t address, t
 
 	*ret = true;
 	TRY(slots_of(&typing->slots, number, &slots, &count));
-	for (size_t i = 0; *ret && i < count; i++) {
-		allocation_id id;
+	for (size_t i = 0, next; *ret && i < count; i = next) {
 		uint64_t word;
 
-		if (!slots[i].is_choice || !read_word(typing, address + slots[i].offset, &word))
-			continue;
-		id = find_used(typing, word);
-		*ret = id == NO_ALLOCATION ||
-		       (word == allocation_start(typing->input.index, id) &&
-			(known_fit(typing, id) == FIT_NONE ||
-			 known_type(typing, id) == slots[i].target ||
-			 type_begins_with(typing, known_type(typing, id), slots[i].target)));
+		if (!read_word(typing, address + slots[i].offset, &word))
+			word = 0;
+		*ret = !slots[i].is_choice;
+		for (next = i; next < count && slots[next].offset == slots[i].offset; next++)
+			*ret |= may_lead_to(typing, &slots[next], word);
 	}
 	return NULL;
 }

@@ -406,6 +406,10 @@ enum type_fit typing_fit_of_one(struct typing *typing, struct memory_range range
 struct error *typing_find_fit(struct typing *typing, struct memory_range range, type_number number,
 			      enum type_fit *ret);
 
+/* Set *ret if the first structures of the range look like that; others may follow them. */
+struct error *typing_begins_as_array(struct typing *typing, struct memory_range range,
+				     type_number number, bool *ret);
+
 /* ---- contexts.c */
 
 /* The context of what is one way on from another; NO_CONTEXT if there are too many. */
@@ -530,6 +534,11 @@ struct error *typing_find_in_rust(struct typing *typing, const struct link *link
  */
 bool typing_is_counted(const struct typing *typing, struct memory_range range,
 		       const struct link *link, const struct data_type *element);
+
+/* True if a number beside a pointer says that its target has as many structures as it has room for.
+ */
+bool typing_are_counted(const struct typing *typing, struct memory_range range,
+			const struct link *link, uint64_t size);
 
 /*
  * Narrow the range of a pointer's target to the elements that are used, if a number beside the

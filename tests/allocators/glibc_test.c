@@ -1,5 +1,7 @@
 #include "tests/allocators/glibc/process.h"
 
+extern const struct allocator allocator_glibc;
+
 static const struct glibc_version *const versions[] = {
 	&GLIBC_2_31, &GLIBC_2_36, &GLIBC_2_43, /* has no fast bins */
 };
@@ -301,4 +303,15 @@ TEST(memory_that_the_main_arena_lacks_is_said)
 		else
 			assert_no_incomplete(&process, "bytes from the system, but only");
 	}
+}
+
+TEST(chunks_of_their_own_mapping_have_whole_pages)
+{
+	const uint64_t mapped = 40 * 4096 - 16, in_arena = 168;
+
+	assert_true(allocator_glibc.size_fits(mapped, mapped - 2000, true));
+	assert_false(allocator_glibc.size_fits(mapped, mapped - 4096, true));
+	assert_false(allocator_glibc.size_fits(mapped, mapped + 1, true));
+	assert_true(allocator_glibc.size_fits(in_arena, in_arena - 8, true));
+	assert_false(allocator_glibc.size_fits(in_arena, in_arena - 100, true));
 }

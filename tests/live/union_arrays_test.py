@@ -4,7 +4,8 @@ testdata/programs/union_arrays.c has arrays that only unions lead to. They are
 called by the type of their elements where memory says that they are arrays,
 and by none where they may be something else. union_slabs.c has nodes in slabs
 that only unions and such arrays lead to; pool_pieces.c has them in pieces of
-blocks, and only code says what leads to them.
+blocks, and only code says what leads to them; hash_heads.c has heads of lists
+that a number counts, and arrays of pointers in pieces of blocks.
 """
 
 import re
@@ -57,17 +58,37 @@ class UnionArraysTest(LiveTest):
                             r"struct (node|word|table)(\[\])?", name)))
         self.assertEqual(pieces, truth["pieces"])
 
+    def check_heads(self, *flags, compiler="gcc"):
+        program = self.compile("hash_heads", "hash_heads.c",
+                               compiler=compiler, flags=flags)
+        process = self.start([program])
+        truth = addresses_said(process)
+        found = addresses_by_type(snap(process, self.path("core")))
+        for name in ("struct head[]", "struct head", "struct thing",
+                     "block with struct value"):
+            with self.subTest(name=name, flags=flags):
+                self.assertLessEqual(truth[name], found[name])
+        self.assertEqual(found["block, beginning with struct head"],
+                         truth["uncounted"])
+        self.assertLessEqual(found["struct note"], truth["struct note"])
+        self.assertEqual(
+            found.get("block with struct item", set())
+            | found.get("block with struct dictionary", set()),
+            truth["pieces"])
+
     def test_gcc(self):
         for flags in (("-g", "-O2"), ("-g", "-O0")):
             self.check(*flags)
             self.check_slabs(*flags)
             self.check_pieces(*flags)
+            self.check_heads(*flags)
 
     @unittest.skipUnless(shutil.which("clang"), "no clang")
     def test_clang(self):
         self.check("-g", "-O2", compiler="clang")
         self.check_slabs("-g", "-O2", compiler="clang")
         self.check_pieces("-g", "-O2", compiler="clang")
+        self.check_heads("-g", "-O2", compiler="clang")
 
 
 if __name__ == "__main__":
