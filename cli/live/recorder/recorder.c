@@ -25,7 +25,8 @@ enum {
 	UNIT = 16,	       /* of early blocks, and of sizes */
 	SIZES = 1 << 12,       /* times UNIT; larger ones are alike */
 	OWN_FRAMES = 2,	       /* of the recorder, in each stack: malloc(), and what walks it */
-	CACHED = 256,	       /* stacks of a thread */
+	CACHED = 1024,	       /* stacks of a thread */
+	WAYS = 4,	       /* of these that the same frame and caller may have */
 	LARGEST_SPAN =
 		1 << 20, /* longest distance from malloc()'s frame to a return address, in bytes */
 };
@@ -246,6 +247,24 @@ static bool is_same(const struct walked *walked, const void *frame)
 	return same;
 }
 
+/*
+ * The cached stack that begins with this frame and caller and still stands, or else the one to
+ * walk anew: wrappers of malloc are called from many places.
+ */
+static struct walked *find_walked(const void *frame, const void *caller)
+{
+	static __thread unsigned int turn __attribute__((tls_model("initial-exec")));
+	uint64_t hash = hash_word((uint64_t)frame ^ (uint64_t)caller);
+	struct walked *set = &cache[hash % (CACHED / WAYS) * WAYS];
+
+	for (size_t i = 0; i < WAYS; i++)
+		if (is_same(&set[i], frame))
+			return &set[i];
+	set += turn++ % WAYS;
+	set->stack = 0; /* this one does not stand */
+	return set;
+}
+
 /* Returns the stack of malloc()'s caller, or 0. */
 static __attribute__((noinline)) uint64_t take_stack(const void *frame, const void *caller)
 {
@@ -257,14 +276,13 @@ static __attribute__((noinline)) uint64_t take_stack(const void *frame, const vo
 		pthread_setspecific(cache_key, cache);
 	}
 	if (cache)
-		walked = &cache[hash_word((uint64_t)frame ^ (uint64_t)caller) % CACHED];
-	if (cache && is_same(walked, frame))
+		walked = find_walked(frame, caller);
+	if (cache && walked->stack)
 		return walked->stack;
 	walk = (struct walk){ .walked = walked };
-	walked->count = 0;
+	walked->count = walked->stack = 0;
 	walked->frame = frame;
 	_Unwind_Backtrace(add_frame, &walk);
-	walked->stack = 0;
 	if (walked->count == 0)
 		return 0;
 	walked->stack = find_stack(walked->addresses, walked->count);
