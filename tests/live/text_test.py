@@ -50,7 +50,7 @@ class TextTest(LiveTest):
         self.assertIn("texts+0x", rows[0]["path"])
         # Nothing is said of a path that goes round in a circle.
         self.assertEqual([(row["path"], row["count"]) for row in groups
-                          if row["held_by"] == "+0x0 of a chain of 0x158"],
+                          if row["held_by"] == "a linked list (link at +0x0, nodes of 0x158 bytes)"],
                          [(None, 28)])
 
     def test_stripped(self):
