@@ -78,12 +78,21 @@ struct image_file {
 	unsigned int modules; /* that are of it */
 };
 
+/* The access to memory that failed. */
+enum fault {
+	FAULT_NONE, /* none did, or the dump does not say */
+	FAULT_AT,
+	FAULT_SOMEWHERE, /* at an address that the processor does not tell, as it is none */
+};
+
 /* A thread as the dump has it. The first is the one that took the signal. */
 struct image_thread {
 	uint32_t id;
 	int signal;
 	bool signal_sent; /* by kill() and the like, by this process: */
 	uint32_t signal_sender;
+	enum fault fault;
+	uint64_t fault_address; /* if FAULT_AT */
 	uint64_t registers[MOST_REGISTERS]; /* see arch.h */
 	uint64_t thread_pointer;	    /* as the dump has it; 0: it has none */
 	const uint8_t *vectors;		    /* floating point and vector state, raw */

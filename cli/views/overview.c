@@ -23,6 +23,7 @@ static const char *const set_names[OVERVIEW_SETS] = {
 
 static void first_screen_deinit(struct first_screen *screen)
 {
+	ending_deinit(&screen->ending);
 	leak_root_kinds_deinit(&screen->leaks);
 	for (size_t i = 0; i < OVERVIEW_LEAKS; i++)
 		free(screen->allocated_by[i]);
@@ -146,6 +147,7 @@ static struct error *find(struct first_screen *screen)
 	struct analysis *analysis = screen->analysis;
 
 	TRY(analysis_need(analysis, STAGE_HEAP));
+	TRY(ending_find(analysis, &screen->ending));
 	TRY(unexplained_note(analysis));
 	TRY(count_sets(screen));
 	TRY(explain_memory(screen));
@@ -237,17 +239,20 @@ static void write_core(const struct first_screen *screen, struct report *report)
 	static const struct table table = TABLE(
 		"core", NULL, { "core", VALUE_TEXT }, { "size", VALUE_BYTES },
 		{ "threads", VALUE_COUNT }, { "process", VALUE_NUMBER }, { "command", VALUE_TEXT },
-		{ "taken", VALUE_TEXT }, { "signal", VALUE_NUMBER });
+		{ "taken", VALUE_TEXT }, { "signal", VALUE_NUMBER }, { "reason", VALUE_TEXT },
+		{ "message", VALUE_TEXT });
 	const struct image *image = analysis_image(screen->analysis);
 	struct lineage lineage = lineage_of(image);
-	int signal = image_fatal_signal(image);
+	const struct ending *ending = &screen->ending;
 	char text[LINEAGE_TIME_SIZE];
 
 	report_single(report, &table, image->path, image->size, image->thread_count,
 		      value_nonzero(image->origin.process),
 		      VALUE_IF(image->origin.command[0] != '\0',
 			       report_content(report, image->origin.command)),
-		      lineage_time(&lineage, text), VALUE_IF(signal, (uint64_t)signal));
+		      lineage_time(&lineage, text),
+		      VALUE_IF(ending->signal, (uint64_t)ending->signal), ending->reason,
+		      VALUE_IF(ending->message, report_content(report, ending->message)));
 }
 
 static void write_memory(const struct first_screen *screen, struct report *report)

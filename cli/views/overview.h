@@ -9,6 +9,7 @@
 
 #include "analyzer/kinds/leak_root_kinds.h"
 #include "analyzer/owners/holders.h"
+#include "analyzer/query/ending.h"
 #include "analyzer/query/order.h"
 #include "analyzer/report/report.h"
 
@@ -27,6 +28,7 @@ enum overview_set { OVERVIEW_USED, OVERVIEW_LEAKED, OVERVIEW_ROOTS, OVERVIEW_FRE
 
 struct first_screen {
 	struct analysis *analysis;
+	struct ending ending;
 	struct overview_memory memory;
 	struct set_total sets[OVERVIEW_SETS];
 	struct holder holders[MOST_HOLDERS];

@@ -93,43 +93,25 @@ static struct error *write_core(const struct image *image, struct report *report
 					      taken ? ", of " : "", taken ? taken : "", age));
 }
 
-/* The function in which the program ended, without those that end a program, such as abort(). */
-static const char *ending_place(struct analysis *analysis)
+static struct error *write_ending(const struct ending *ending, struct report *report)
 {
-	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), 0);
-	const struct module *first = calls && calls->count ? calls->frames[0].module : NULL;
-	size_t i = 0;
+	bool has_message = ending->message && !report->no_content;
 
-	if (!calls)
+	if (ending->sender)
+		return write_line(
+			report,
+			format_text("Ended by signal %d (%s), which process %" PRIu32 " sent.",
+				    ending->signal, strsignal(ending->signal), ending->sender));
+	if (ending->signal)
+		TRY(write_line(report,
+			       format_text("Ended by signal %d (%s) in thread %" PRIu32 "%s%s.",
+					   ending->signal, strsignal(ending->signal),
+					   ending->thread, ending->place ? ", in " : "",
+					   ending->place ? ending->place : "")));
+	if (!ending->reason)
 		return NULL;
-	if (analysis_image(analysis)->threads[0].signal_sent)
-		while (i < calls->count && first && calls->frames[i].module == first)
-			i++;
-	return i < calls->count ? debug_frame_function(analysis_debug(analysis), &calls->frames[i])
-				: NULL;
-}
-
-static struct error *write_ending(struct analysis *analysis, struct report *report)
-{
-	const struct image *image = analysis_image(analysis);
-	int signal = image_fatal_signal(image);
-	const struct image_thread *thread = &image->threads[0];
-	bool is_foreign;
-	const char *place;
-
-	if (!signal)
-		return NULL;
-	is_foreign = image_signal_is_foreign(image, thread);
-	if (is_foreign)
-		return write_line(report,
-				  format_text("Ended by signal %d (%s), which process %" PRIu32
-					      " sent.",
-					      signal, strsignal(signal), thread->signal_sender));
-	TRY(analysis_need(analysis, STAGE_DEBUG));
-	place = ending_place(analysis);
-	return write_line(report, format_text("Ended by signal %d (%s) in thread %" PRIu32 "%s%s.",
-					      signal, strsignal(signal), thread->id,
-					      place ? ", in " : "", place ? place : ""));
+	return write_line(report, format_text("%s%s%s", ending->reason, has_message ? ": " : ".",
+					      has_message ? ending->message : ""));
 }
 
 enum { AMOUNT_SIZE = 24 };
@@ -526,7 +508,7 @@ static struct error *write_next(const struct first_screen *screen, struct report
 struct error *overview_write_text(const struct first_screen *screen, struct report *report)
 {
 	TRY(write_core(analysis_image(screen->analysis), report));
-	TRY(write_ending(screen->analysis, report));
+	TRY(write_ending(&screen->ending, report));
 	TRY(write_memory(&screen->memory, report));
 	TRY(write_heap(screen, report));
 	rows_text(report, "");

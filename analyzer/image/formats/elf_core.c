@@ -176,18 +176,23 @@ static struct error *read_status(struct core *core, const uint8_t *note, size_t 
 /* Read the signal: who sent it, by kill() or the like, or which fault raised it. */
 static void read_signal(struct core *core, const uint8_t *note, size_t size)
 {
-	/* si_signo, si_errno, si_code; then a union, aligned as words are, with si_pid first */
-	enum { CODE = 8, SENDER = 12, SIGNAL_SIZE = 128 };
+	/* si_signo, si_errno, si_code; then a union, aligned as words are: si_pid, or si_addr */
+	enum { CODE = 8, UNION = 12, SIGNAL_SIZE = 128 };
 	unsigned int word = arch_word_size(core->image->arch);
+	const uint8_t *rest = note + (UNION + word - 1) / word * word;
+	struct image_thread *thread = &core->thread;
 	int32_t code;
 
 	if (!core->has_thread || size < SIGNAL_SIZE)
 		return;
 	memcpy(&code, note + CODE, sizeof(code));
-	core->thread.signal_sent = code == SI_USER || code == SI_TKILL || code == SI_QUEUE;
-	if (core->thread.signal_sent)
-		memcpy(&core->thread.signal_sender, note + (SENDER + word - 1) / word * word,
-		       sizeof(core->thread.signal_sender));
+	thread->signal_sent = code == SI_USER || code == SI_TKILL || code == SI_QUEUE;
+	if (thread->signal_sent)
+		memcpy(&thread->signal_sender, rest, sizeof(thread->signal_sender));
+	if ((thread->signal == SIGSEGV || thread->signal == SIGBUS) && code > 0) {
+		thread->fault = code == SI_KERNEL ? FAULT_SOMEWHERE : FAULT_AT;
+		thread->fault_address = load_word(rest, word);
+	}
 }
 
 /* The longer of the notes with vector state holds all of the shorter. */

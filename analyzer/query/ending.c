@@ -1,0 +1,251 @@
+#include "analyzer/query/ending.h"
+
+#include "analyzer/base/text.h"
+#include "analyzer/classify/exceptions.h"
+#include "analyzer/image/arch.h"
+#include "analyzer/program/symbols.h"
+#include "analyzer/program/tls.h"
+#include "analyzer/query/place.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+enum { LONGEST_MESSAGE = 400 };
+
+struct autopsy {
+	struct analysis *analysis;
+	const struct image *image;
+	const struct thread *thread;
+	struct view view;
+	struct ending *ending;
+};
+
+void ending_deinit(struct ending *ending)
+{
+	free(ending->reason);
+	free(ending->message);
+}
+
+/* The text at the address, to be freed; NULL: there is none, or memory is short. */
+static char *read_message(struct autopsy *autopsy, uint64_t address)
+{
+	uint64_t size;
+	const uint8_t *bytes = view_bytes(&autopsy->view, address, &size);
+	size_t length;
+
+	if (!bytes)
+		return NULL;
+	length = text_run((const char *)bytes, size < LONGEST_MESSAGE ? size : LONGEST_MESSAGE);
+	while (length && bytes[length - 1] == '\n')
+		length--;
+	return length ? strndup((const char *)bytes, length) : NULL;
+}
+
+/* The text that a word of the object, one of the first two, points at: its what(), or what was
+ * thrown. */
+static char *read_what(struct autopsy *autopsy, uint64_t object)
+{
+	unsigned int size = image_word_size(autopsy->image);
+	char *text = NULL;
+
+	for (unsigned int i = 2; i > 0 && !text; i--) {
+		uint64_t word;
+
+		if (view_word(&autopsy->view, object + (i - 1) * size, &word))
+			text = read_message(autopsy, word);
+	}
+	return text;
+}
+
+/* True if the thread called through the module: std::terminate() is in that of the exceptions. */
+static bool ended_within(struct autopsy *autopsy, const struct module *module)
+{
+	const struct backtrace *calls = debug_backtrace(analysis_debug(autopsy->analysis), 0);
+
+	for (size_t i = 0; calls && i < calls->count; i++)
+		if (calls->frames[i].module == module)
+			return true;
+	return false;
+}
+
+/* The word points at an exception that the thread handles. */
+static bool is_exception(struct autopsy *autopsy, uint64_t word, const struct tls_module *module)
+{
+	const struct allocation_index *index = analysis_index(autopsy->analysis);
+	allocation_id id = allocation_find(index, word);
+	struct memory_range range;
+	struct exception exception;
+	const char *name;
+	uint64_t first;
+
+	if (id == NO_ALLOCATION)
+		return false;
+	range.start = allocation_start(index, id);
+	range.end = range.start + allocation_size(index, id);
+	if (!view_word(&autopsy->view, range.start, &first) ||
+	    !exception_read(&autopsy->view, range, first, &exception) || exception.is_rethrown)
+		return false;
+	name = allocation_name(autopsy->analysis, id);
+	autopsy->ending->message = read_what(autopsy, range.start + EXCEPTION_HEADER);
+	autopsy->ending->reason = format_text(
+		"%s %s", ended_within(autopsy, module->module) ? "Uncaught" : "While handling",
+		name ? name : "exception");
+	return true;
+}
+
+static void find_exception(struct autopsy *autopsy)
+{
+	const struct program *program = analysis_program(autopsy->analysis);
+	const unsigned int word_size = image_word_size(autopsy->image);
+
+	for (size_t i = 0; i < program->tls_module_count; i++) {
+		const struct tls_module *module = &program->tls_modules[i];
+		uint64_t start = thread_variables(program, autopsy->thread, module), word;
+		bool is_library = strstr(module->module->path, "++") != NULL ||
+				  module->module == program_main_module(program);
+
+		for (uint64_t at = 0; start && is_library && at < module->size; at += word_size)
+			if (view_word(&autopsy->view, start + at, &word) &&
+			    is_exception(autopsy, word, module))
+				return;
+	}
+}
+
+/* "server: cart.c:5: void pay(): Assertion `sum > 0' failed." is cut to the condition. */
+static void cut_assertion(struct ending *ending)
+{
+	static const char before[] = "Assertion `", behind[] = "' failed.";
+	char *found = strstr(ending->message, before), *end;
+
+	if (!found)
+		return;
+	found += strlen(before);
+	end = strstr(found, behind);
+	if (!end)
+		return;
+	*end = '\0';
+	memmove(ending->message, found, strlen(found) + 1);
+	ending->reason = strdup("Failed assertion");
+}
+
+static void find_abort_message(struct autopsy *autopsy)
+{
+	const struct program *program = analysis_program(autopsy->analysis);
+	struct ending *ending = autopsy->ending;
+	uint64_t variable, message;
+
+	for (size_t i = 0; i < program->module_count && !ending->message; i++)
+		if (module_find_variable(&program->modules[i], "__abort_msg", &variable) &&
+		    view_word(&autopsy->view, variable, &message) && message)
+			ending->message = read_message(autopsy, message + sizeof(int));
+	if (!ending->message)
+		return;
+	cut_assertion(ending);
+	if (!ending->reason)
+		ending->reason = strdup("Its last message");
+}
+
+/* What is wrong with the address. */
+static char *describe_address(struct autopsy *autopsy, uint64_t address)
+{
+	enum { NEAR = 1 << 16 };
+	struct place place = place_find(autopsy->analysis, address);
+	const char *name = place.kind == PLACE_MODULE ? module_name(place.module) : NULL;
+	bool is_closed = !place.region || !place.region->rights;
+
+	if (address < NEAR)
+		return strdup("near null");
+	if (is_closed && address - autopsy->thread->stack_pointer + NEAR < 2 * NEAR)
+		return strdup("at the end of its stack, which overflowed");
+	if (autopsy->ending->signal == SIGBUS)
+		return strdup("which its mapped file does not reach");
+	if (place.kind == PLACE_NOWHERE)
+		return strdup("which is not mapped");
+	return format_text("which is %s%s%s", is_closed ? "protected" : "read-only",
+			   name ? ", in " : "", name ? name : "");
+}
+
+/* "; rax points into freed memory at 0x5555": the address may have been read there. */
+static char *describe_freed(struct autopsy *autopsy)
+{
+	const struct allocation_index *index = analysis_index(autopsy->analysis);
+	const struct arch *arch = autopsy->image->arch;
+
+	for (size_t i = 0; i < arch->register_count; i++) {
+		allocation_id id = allocation_find(index, autopsy->thread->state->registers[i]);
+
+		if (id != NO_ALLOCATION && !bitmap_get(allocation_used(index), id))
+			return format_text("; %s points into freed memory at 0x%" PRIx64,
+					   arch->registers[i].name, allocation_start(index, id));
+	}
+	return strdup("");
+}
+
+static void find_fault(struct autopsy *autopsy)
+{
+	const struct image_thread *state = autopsy->thread->state;
+	bool is_jump = state->fault_address == autopsy->thread->instruction;
+	_cleanup_(free) char *what = NULL, *freed = NULL;
+
+	if (state->fault == FAULT_NONE)
+		return;
+	freed = describe_freed(autopsy);
+	if (state->fault == FAULT_SOMEWHERE) {
+		autopsy->ending->reason =
+			format_text("It used a wild pointer%s", freed ? freed : "");
+		return;
+	}
+	what = describe_address(autopsy, state->fault_address);
+	if (what && freed)
+		autopsy->ending->reason =
+			format_text("It %s 0x%" PRIx64 ", %s%s", is_jump ? "jumped to" : "accessed",
+				    state->fault_address, what, freed);
+}
+
+/* The function in which the program ended, without those of libraries that end it, such as abort().
+ */
+static const char *find_place(struct analysis *analysis)
+{
+	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), 0);
+	size_t i = 0;
+
+	if (!calls)
+		return NULL;
+	if (calls->count && !calls->frames[0].module)
+		i++; /* a jump to nowhere: its caller says more */
+	if (analysis_image(analysis)->threads[0].signal_sent)
+		while (i < calls->count && calls->frames[i].module &&
+		       module_is_of_language(calls->frames[i].module))
+			i++;
+	return i < calls->count ? debug_frame_function(analysis_debug(analysis), &calls->frames[i])
+				: NULL;
+}
+
+struct error *ending_find(struct analysis *analysis, struct ending *ret)
+{
+	const struct image *image = analysis_image(analysis);
+	struct autopsy autopsy = {
+		.analysis = analysis, .image = image, .view = { image }, .ending = ret
+	};
+
+	*ret = (struct ending){ .signal = image_fatal_signal(image) };
+	if (!ret->signal)
+		return NULL;
+	autopsy.thread = &analysis_program(analysis)->threads[0];
+	ret->thread = autopsy.thread->id;
+	if (image_signal_is_foreign(image, &image->threads[0])) {
+		ret->sender = image->threads[0].signal_sender;
+		return NULL;
+	}
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	ret->place = find_place(analysis);
+	if (ret->signal == SIGABRT)
+		find_exception(&autopsy);
+	if (ret->signal == SIGABRT && !ret->reason)
+		find_abort_message(&autopsy);
+	if (!ret->reason)
+		find_fault(&autopsy);
+	return NULL;
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""
+Why a process ended: the first screen says which address it accessed, which exception nobody caught,
+or what the C library wrote before it called abort().
+"""
+
+import unittest
+
+from harness import HEAPCORE, LiveTest, ask, rows, run, snap
+
+PROGRAM = r"""
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct node { node *next; long id; };
+struct out_of_stock : std::exception {
+	std::string text;
+	out_of_stock(const char *about) : text(about) {}
+	const char *what() const noexcept override { return text.c_str(); }
+};
+static node *volatile list;
+static char *volatile block;
+static void (*volatile callback)();
+static __attribute__((noinline)) int deep(int number)
+{
+	volatile char frame[4096];
+	frame[0] = (char)number;
+	return number == -1 ? 0 : deep(number + 1) + frame[0];
+}
+static __attribute__((noinline)) long sum_up(node *first)
+{
+	long sum = 0;
+	for (node *volatile each = first; each; each = each->next)
+		sum += each->id;
+	return sum;
+}
+static long use_freed()
+{
+	node *first = list;
+	free(first);
+	memset((void *)first, 0x41, sizeof(*first));
+	return sum_up(first);
+}
+static int read_behind(const char *path)
+{
+	FILE *file = fopen(path, "w+");
+	fputc('x', file);
+	fflush(file);
+	return ((volatile char *)mmap(0, 8192, PROT_READ, MAP_SHARED, fileno(file), 0))[5000];
+}
+int main(int count, char **words)
+{
+	std::string what = words[1];
+	list = (node *)calloc(1, sizeof(node));
+	block = (char *)malloc(40);
+	if (what == "null") return (int)list->next->id;
+	if (what == "wild") return *(volatile int *)0x123456789000;
+	if (what == "stack") return deep(0);
+	if (what == "freed") return (int)use_freed();
+	if (what == "jump") callback();
+	if (what == "constant") *(volatile char *)"text" = 1;
+	if (what == "file") return read_behind(words[2]);
+	if (what == "number") throw 42;
+	if (what == "runtime") throw std::runtime_error("the database is gone");
+	if (what == "own") throw out_of_stock("there are no apples left in stock");
+	if (what == "handled") try { throw std::logic_error("inner"); } catch (...) { abort(); }
+	if (what == "assertion") assert(count == 7 && "the basket must not be empty");
+	if (what == "twice") { free(block); free(block); }
+	if (what == "abort") abort();
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+
+ENDINGS = {
+    "null": ("Segmentation fault", "It accessed 0x8, near null."),
+    "wild": ("Segmentation fault", "It accessed 0x123456789000, which is not mapped."),
+    "stack": ("Segmentation fault",
+              r"It accessed 0x[0-9a-f]+, at the end of its stack, which overflowed\."),
+    "freed": ("Segmentation fault",
+              r"It used a wild pointer(; \w+ points into freed memory at 0x[0-9a-f]+)?\."),
+    "jump": ("Segmentation fault", "It jumped to 0x0, near null."),
+    "constant": ("Segmentation fault", r"It accessed 0x[0-9a-f]+, which is read-only, in ends\."),
+    "file": ("Bus error", r"It accessed 0x[0-9a-f]+, which its mapped file does not reach\."),
+    "number": ("Aborted", "Uncaught exception int."),
+    "runtime": ("Aborted", "Uncaught exception std::runtime_error: the database is gone"),
+    "own": ("Aborted", "Uncaught exception out_of_stock: there are no apples left in stock"),
+    "handled": ("Aborted", "While handling exception std::logic_error: inner"),
+    "assertion": ("Aborted",
+                  'Failed assertion: count == 7 && "the basket must not be empty"'),
+    "twice": ("Aborted", "Its last message: free(): double free detected in tcache 2"),
+    "abort": ("Aborted", None),
+}
+
+
+def explanation(core, *switches):
+    lines = run(HEAPCORE, *switches, core, "info").stdout.splitlines()
+    number = next(i for i, line in enumerate(lines) if line.startswith("Ended by signal "))
+    return lines[number], lines[number + 1]
+
+
+class EndingTest(LiveTest):
+    def ended(self, program, word):
+        core = self.path(f"core.{word}")
+        run(HEAPCORE, "run", "--core", core, "--", program, word, self.path("file"))
+        return core
+
+    def check(self, found, wanted):
+        if wanted is None:
+            self.assertTrue(found.startswith("RSS"), found)
+        elif "\\" in wanted:
+            self.assertRegex(found, f"^{wanted}$")
+        else:
+            self.assertEqual(found, wanted)
+
+    def test_each_says_why(self):
+        program = self.compile("ends", compiler="c++", flags=("-g", "-O1"), text=PROGRAM)
+        for word, (signal, wanted) in ENDINGS.items():
+            with self.subTest(word):
+                ended, reason = explanation(self.ended(program, word))
+                self.assertIn(f"({signal})", ended)
+                self.check(reason, wanted)
+
+    def test_where_the_program_called_what_ended_it(self):
+        program = self.compile("ends", compiler="c++", flags=("-g", "-O1"), text=PROGRAM)
+        for word in "runtime", "assertion", "twice", "abort", "constant":
+            ended, _ = explanation(self.ended(program, word))
+            self.assertRegex(ended, r", in main\(\)\.$")
+
+    def test_a_static_program_without_symbols(self):
+        program = self.compile("ends", compiler="c++", flags=("-O1", "-s", "-static"),
+                               text=PROGRAM)
+        _, reason = explanation(self.ended(program, "own"))
+        self.assertEqual(reason, ENDINGS["own"][1])
+
+    def test_the_message_is_content(self):
+        program = self.compile("ends", compiler="c++", flags=("-O1",), text=PROGRAM)
+        core = self.ended(program, "runtime")
+        _, reason = explanation(core, "--no-content")
+        self.assertEqual(reason, "Uncaught exception std::runtime_error.")
+        row, = rows("core", "-q", core, "info")
+        self.assertEqual((row["reason"], row["message"]),
+                         ("Uncaught exception std::runtime_error", "the database is gone"))
+
+    def test_a_process_that_lives_has_no_reason(self):
+        program = self.compile("ends", compiler="c++", flags=("-O1",), text=PROGRAM)
+        core = snap(self.start([program, "live"]), self.path("core"))
+        self.assertNotIn("Ended", ask(core, "info").stdout)
+        row, = rows("core", "-q", core, "info")
+        self.assertIsNone(row["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
