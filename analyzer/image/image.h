@@ -92,7 +92,7 @@ struct image_thread {
 	bool signal_sent; /* by kill() and the like, by this process: */
 	uint32_t signal_sender;
 	enum fault fault;
-	uint64_t fault_address; /* if FAULT_AT */
+	uint64_t fault_address;		    /* if FAULT_AT */
 	uint64_t registers[MOST_REGISTERS]; /* see arch.h */
 	uint64_t thread_pointer;	    /* as the dump has it; 0: it has none */
 	const uint8_t *vectors;		    /* floating point and vector state, raw */
