@@ -1,7 +1,6 @@
 #include "analyzer/base/error.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 struct error {
@@ -10,14 +9,6 @@ struct error {
 };
 
 struct error error_no_memory = { ERROR_NO_MEMORY, "out of memory" };
-
-/* The text, to be freed; NULL if memory is short. */
-static char *print(const char *format, va_list arguments)
-{
-	char *text;
-
-	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
-}
 
 static struct error *create(enum error_code code, char *message)
 {
@@ -34,25 +25,15 @@ static struct error *create(enum error_code code, char *message)
 
 struct error *error_create(enum error_code code, const char *format, ...)
 {
-	va_list arguments;
-	char *message;
-
-	va_start(arguments, format);
-	message = print(format, arguments);
-	va_end(arguments);
-	return create(code, message);
+	return create(code, FORMATTED(format));
 }
 
 struct error *error_system(const char *format, ...)
 {
 	int number = errno;
-	_cleanup_(free) char *context = NULL;
-	va_list arguments;
+	_cleanup_(free) char *context = FORMATTED(format);
 	char *message;
 
-	va_start(arguments, format);
-	context = print(format, arguments);
-	va_end(arguments);
 	if (!context || asprintf(&message, "%s: %s", context, strerror(number)) < 0)
 		return &error_no_memory;
 	return create(number == ENOMEM ? ERROR_NO_MEMORY : ERROR_SYSTEM, message);
@@ -60,13 +41,9 @@ struct error *error_system(const char *format, ...)
 
 struct error *error_wrap(struct error *error, const char *format, ...)
 {
-	_cleanup_(free) char *context = NULL;
-	va_list arguments;
+	_cleanup_(free) char *context = FORMATTED(format);
 	char *message;
 
-	va_start(arguments, format);
-	context = print(format, arguments);
-	va_end(arguments);
 	if (error == &error_no_memory || !context ||
 	    asprintf(&message, "%s: %s", context, error->message) < 0)
 		return error;
@@ -112,7 +89,6 @@ void findings_deinit(struct findings *findings)
 void findings_add(struct findings *findings, enum finding_weight weight, const char *format, ...)
 {
 	struct finding *list;
-	va_list arguments;
 	char *message;
 
 	if (findings->weighed[weight]++ >= MAXIMUM_FINDINGS)
@@ -121,9 +97,7 @@ void findings_add(struct findings *findings, enum finding_weight weight, const c
 	if (!list)
 		return;
 	findings->list = list;
-	va_start(arguments, format);
-	message = print(format, arguments);
-	va_end(arguments);
+	message = FORMATTED(format);
 	if (message)
 		list[findings->count++] = (struct finding){ weight, message };
 }

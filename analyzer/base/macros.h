@@ -3,6 +3,9 @@
  */
 #pragma once
 
+#include <stdarg.h>
+#include <stdio.h>
+
 /* How many elements the array has; not for pointers. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -20,3 +23,16 @@
 #define RESCAN_16(...)	RESCAN_4(RESCAN_4(RESCAN_4(RESCAN_4(__VA_ARGS__))))
 #define RESCAN_4(...)	RESCAN_1(RESCAN_1(RESCAN_1(RESCAN_1(__VA_ARGS__))))
 #define RESCAN_1(...)	__VA_ARGS__
+
+/* The text of a function's arguments behind format, allocated; NULL if memory is short. */
+#define FORMATTED(format)                                             \
+	({                                                            \
+		va_list arguments_;                                   \
+		char *formatted_;                                     \
+                                                                      \
+		va_start(arguments_, format);                         \
+		if (vasprintf(&formatted_, (format), arguments_) < 0) \
+			formatted_ = NULL;                            \
+		va_end(arguments_);                                   \
+		formatted_;                                           \
+	})

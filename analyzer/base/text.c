@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 /*
@@ -447,12 +446,5 @@ char *source_file(const char *source, uint64_t *ret_line)
 
 char *format_text(const char *format, ...)
 {
-	va_list arguments;
-	char *text;
-	int length;
-
-	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	return length < 0 ? NULL : text;
+	return FORMATTED(format);
 }

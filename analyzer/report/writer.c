@@ -1,7 +1,5 @@
 #include "analyzer/report/writer.h"
 
-#include <stdarg.h>
-
 struct error *writer_init(struct writer *writer, FILE *out)
 {
 	char *buffer = malloc(WRITER_CAPACITY);
@@ -63,13 +61,8 @@ void writer_format(struct writer *writer,
 		   void (*write_text)(struct writer *writer, const char *text), const char *format,
 		   ...)
 {
-	_cleanup_(free) char *text = NULL;
-	va_list arguments;
+	_cleanup_(free) char *text = FORMATTED(format);
 
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
 	if (text)
 		write_text(writer, text);
 	else

@@ -1,7 +1,5 @@
 #include "analyzer/runtimes/object_links.h"
 
-#include <stdarg.h>
-
 uint64_t object_target(const struct object_space *space, allocation_id id)
 {
 	return space->runtime->target_of ? space->runtime->target_of(space, id)
@@ -29,16 +27,10 @@ struct error *object_name(struct object_space *space, struct bitmap *named, uint
 			  const char *format, ...)
 {
 	struct object_name name = { .id = object_find(space, target) };
-	char *text = NULL;
-	va_list arguments;
-	int length;
 
 	if (name.id == NO_ALLOCATION || bitmap_get(named, name.id))
 		return NULL;
-	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	name.text = length < 0 ? NULL : name_pool_keep(&space->texts, text);
+	name.text = name_pool_keep(&space->texts, FORMATTED(format));
 	TRY_MEMORY(name.text);
 	bitmap_set(named, name.id);
 	return array_append(&space->names, name);

@@ -5,7 +5,6 @@
 #include "cli/help/document.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <string.h>
 
 /* A manual page, for man(1): see groff_man(7). */
@@ -209,13 +208,8 @@ static void write_line(struct document *document, const char *format, ...)
 
 static void write_line(struct document *document, const char *format, ...)
 {
-	_cleanup_(free) char *text = NULL;
-	va_list arguments;
+	_cleanup_(free) char *text = FORMATTED(format);
 
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
 	report_row(document->report, text ? text : "");
 }
 

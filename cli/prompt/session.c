@@ -6,7 +6,6 @@
 #include "cli/prompt/machine.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -130,15 +129,8 @@ void session_complain(struct session *session, struct error *error)
 
 void session_note(struct session *session, const char *format, ...)
 {
-	_cleanup_(free) char *text = NULL;
-	va_list arguments;
+	_cleanup_(free) char *text = session->quiet ? NULL : FORMATTED(format);
 
-	if (session->quiet)
-		return;
-	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
-	va_end(arguments);
 	if (text)
 		say(session, "", text);
 }

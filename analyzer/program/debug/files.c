@@ -1,7 +1,6 @@
 #include "analyzer/program/debug/files.h"
 
 #include <elfutils/libdwelf.h>
-#include <stdarg.h>
 #include <string.h>
 
 static const char SYSTEM_FOLDER[] = "/usr/lib/debug";
@@ -53,15 +52,8 @@ static bool __attribute__((format(printf, 4, 5)))
 open_path(const char *sysroot, const struct build_id *id, struct debug_file *ret,
 	  const char *format, ...)
 {
-	_cleanup_(free) char *path = NULL;
-	va_list arguments;
-	int length;
+	_cleanup_(free) char *path = FORMATTED(format);
 
-	va_start(arguments, format);
-	length = vasprintf(&path, format, arguments);
-	va_end(arguments);
-	if (length < 0)
-		path = NULL;
 	return path && debug_file_open(sysroot, path, id, ret);
 }
 

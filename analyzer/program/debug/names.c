@@ -6,7 +6,6 @@
 #include <libiberty/demangle.h>
 #include <search.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -35,14 +34,7 @@ const char *name_pool_keep(struct name_pool *pool, char *text)
 
 const char *name_pool_print(struct name_pool *pool, const char *format, ...)
 {
-	va_list arguments;
-	char *text;
-	int length;
-
-	va_start(arguments, format);
-	length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	return length < 0 ? NULL : name_pool_keep(pool, text);
+	return name_pool_keep(pool, FORMATTED(format));
 }
 
 /* The length of a method's name that begins there. */
