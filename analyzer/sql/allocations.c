@@ -539,8 +539,7 @@ static struct error *find_parents(struct sql *sql)
 	size_t count = dominators_count(tree), parent = SIZE_MAX;
 	_cleanup_(free) uint32_t *above = calloc(count + 1, sizeof(*above));
 
-	if (!above)
-		return &error_no_memory;
+	TRY_MEMORY(above);
 	sql->parents.memory.account = analysis_account(sql->analysis);
 	TRY(array_resize(&sql->parents, allocation_count(analysis_index(sql->analysis))));
 	for (size_t i = 0; i < count; i++) {

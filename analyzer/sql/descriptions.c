@@ -83,8 +83,7 @@ struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *des
 	struct context *context = malloc(sizeof(*context));
 	int status;
 
-	if (!context)
-		return &error_no_memory;
+	TRY_MEMORY(context);
 	*context = (struct context){ sql, descriptions };
 	/* It frees the context also where it fails. */
 	status = sqlite3_create_function_v2(sql->database, "description_of", 1,

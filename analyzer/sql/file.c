@@ -156,8 +156,7 @@ static struct error *copy_table(struct sql *sql, const struct sql_table *table)
 	_cleanup_(free) char *declaration = sql_declare(table, true), *text = NULL;
 	struct writer writer = { 0 };
 
-	if (!declaration)
-		return &error_no_memory;
+	TRY_MEMORY(declaration);
 	write_columns(&writer, columns);
 	writer_put(&writer, '\0');
 	if (!writer.failed)

@@ -5,6 +5,7 @@
  * kind without being sorted by SQLite, and a condition on the name is a stretch of that order.
  */
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/tally.h"
@@ -81,8 +82,7 @@ static struct error *name_all(struct naming *naming)
 
 	naming->list = calloc(naming->keys.count + 1, sizeof(*naming->list));
 	naming->places = calloc(naming->keys.count + 1, sizeof(*naming->places));
-	if (!naming->list || !naming->places)
-		return &error_no_memory;
+	TRY_MEMORY(naming->list && naming->places);
 	for (size_t i = 0; i < naming->keys.count; i++) {
 		const struct tally *tally = &naming->keys.items[i];
 		_cleanup_(free) char *name = tally->key == KIND_UNKNOWN
@@ -91,8 +91,7 @@ static struct error *name_all(struct naming *naming)
 
 		naming->list[i] = (struct sql_kind){ tally->key, name ? text_as_is(name) : NULL,
 						     tally->count, tally->bytes, (uint32_t)i };
-		if (!naming->list[i].name)
-			return &error_no_memory;
+		TRY_MEMORY(naming->list[i].name);
 	}
 	return NULL;
 }
@@ -111,9 +110,7 @@ static struct error *join_names(struct naming *naming)
 	struct sql_kind *last = NULL;
 
 	SORT(naming->list, naming->keys.count, compare_names);
-	for (size_t i = 0; i < naming->keys.count; i++) {
-		struct sql_kind *kind = &naming->list[i];
-
+	list_for_each(kind, naming->list, naming->keys.count) {
 		if (!last || strcmp(last->name, kind->name) != 0) {
 			TRY(array_append(&kinds->list,
 					 (struct sql_kind){ kind->key, take(kind->name) }));
@@ -134,8 +131,7 @@ static struct error *order_all(struct naming *naming)
 	_cleanup_(free) uint32_t *next = calloc(kinds->list.count + 1, sizeof(*next));
 	uint32_t first = 0;
 
-	if (!next)
-		return &error_no_memory;
+	TRY_MEMORY(next);
 	for (size_t i = 0; i < kinds->list.count; i++) {
 		kinds->list.items[i].first = next[i] = first;
 		first += (uint32_t)kinds->list.items[i].count;

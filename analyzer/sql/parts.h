@@ -1,6 +1,5 @@
 /* Shared by the files of this folder. */
-#ifndef ANALYZER_SQL_PARTS_H
-#define ANALYZER_SQL_PARTS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/table.h"
@@ -221,5 +220,3 @@ static inline void sql_result_text(sqlite3_context *context, const char *text)
 	if (text)
 		sqlite3_result_text(context, text, -1, SQLITE_STATIC);
 }
-
-#endif

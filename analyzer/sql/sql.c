@@ -256,8 +256,7 @@ struct error *sql_add_module(struct sql *sql, const sqlite3_module *module,
 	struct sql_module_data *data = malloc(sizeof(*data));
 	int status;
 
-	if (!data)
-		return &error_no_memory;
+	TRY_MEMORY(data);
 	*data = (struct sql_module_data){ sql, table, number };
 	/* It frees the data also where it fails. */
 	status = sqlite3_create_module_v2(sql->database, sql_columns(table)->name, module, data,
@@ -312,8 +311,7 @@ struct error *sql_add_views(struct sql *sql, const char *schema)
 		_cleanup_(free) char *text = format_text("CREATE VIEW %s%s AS %s", schema,
 							 sql_views[i].name, sql_views[i].select);
 
-		if (!text)
-			return &error_no_memory;
+		TRY_MEMORY(text);
 		TRY(sql_execute(sql, text));
 	}
 	return NULL;
@@ -326,8 +324,7 @@ static struct error *connect_tables(struct sql *sql)
 		_cleanup_(free) char *text =
 			format_text("SELECT 1 FROM %s WHERE 0", sql_columns(sql_table_at(i))->name);
 
-		if (!text)
-			return &error_no_memory;
+		TRY_MEMORY(text);
 		TRY(sql_execute(sql, text));
 	}
 	return NULL;
@@ -376,8 +373,7 @@ struct error *sql_open(struct analysis *analysis, bool no_content, struct sql **
 {
 	_cleanup_(sql_close) struct sql *sql = calloc(1, sizeof(*sql));
 
-	if (!sql)
-		return &error_no_memory;
+	TRY_MEMORY(sql);
 	sql->analysis = analysis;
 	sql->no_content = no_content;
 	limit_memory(sql);
@@ -477,8 +473,7 @@ static struct error *describe(sqlite3_stmt *statement, struct result *ret)
 	ret->table = (struct table){ .name = "result", .column_count = (size_t)count };
 	for (int i = 0; i < count; i++) {
 		ret->names[i] = name_column(ret, (size_t)i, sqlite3_column_name(statement, i));
-		if (!ret->names[i])
-			return &error_no_memory;
+		TRY_MEMORY(ret->names[i]);
 		ret->table.columns[i] =
 			(struct column){ ret->names[i], kind_of_column(statement, i), false };
 	}

@@ -9,8 +9,7 @@
  * Nothing can be written and no file opened by a question. Addresses are integers in SQL, those
  * from 2^63 on negative, and hexadecimal with 0x in reports.
  */
-#ifndef ANALYZER_SQL_SQL_H
-#define ANALYZER_SQL_SQL_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -50,5 +49,3 @@ struct error *sql_schema(const char *name, struct report *report);
 /* The names of all tables and views, and those of columns, of several tables perhaps; or NULL. */
 const char *sql_table_name(size_t number);
 const char *sql_column_name(size_t number);
-
-#endif

@@ -4,6 +4,7 @@
  */
 
 #include "analyzer/account/bill.h"
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/query/query.h"
 #include "analyzer/sql/parts.h"
@@ -39,8 +40,7 @@ static struct error *fill_leak_roots(struct sql *sql, struct report *report)
 
 	TRY(analysis_need(sql->analysis, STAGE_LEAKS));
 	leaks = analysis_leaks(sql->analysis);
-	for (size_t i = 0; i < leaks->count; i++) {
-		const struct leak_root *root = &leaks->roots[i];
+	list_for_each(root, leaks->roots, leaks->count) {
 		uint64_t address = allocation_start(analysis_index(sql->analysis), root->id);
 
 		report_row(report, root->id, address, root->members, root->owned_count,
@@ -120,8 +120,7 @@ static struct error *fill_frames(struct sql *sql, struct report *report)
 	for (uint32_t i = 0; i < program->thread_count; i++) {
 		const struct backtrace *calls = debug_backtrace(debug, i);
 
-		if (!calls)
-			return &error_no_memory;
+		TRY_MEMORY(calls);
 		for (size_t j = 0; j < calls->count; j++) {
 			const struct frame *frame = &calls->frames[j];
 

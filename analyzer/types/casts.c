@@ -1,6 +1,7 @@
 #include "analyzer/types/casts.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/list.h"
 #include "analyzer/program/disassembler.h"
 #include "analyzer/types/kept.h"
 #include "analyzer/types/numbers.h"
@@ -463,9 +464,7 @@ static void read_call(struct code *code)
 
 	if (signature)
 		pass_arguments(code, signature);
-	for (size_t i = 0; i < code->arch->register_count; i++) {
-		const struct arch_register *described = &code->arch->registers[i];
-
+	list_for_each(described, code->arch->registers, code->arch->register_count) {
 		if (described->unwound < REGISTERS && !described->preserved)
 			code->values[described->unwound].holds = NOTHING;
 	}

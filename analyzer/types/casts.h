@@ -11,8 +11,7 @@
  * that is stored there. It is no proof: the same member may lead to other things elsewhere, and
  * code may be shared. Who asks compares candidates with memory.
  */
-#ifndef ANALYZER_TYPES_CASTS_H
-#define ANALYZER_TYPES_CASTS_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/base/table.h"
@@ -88,5 +87,3 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input);
 
 /* The casts of a place: their number, and the first in ret. */
 size_t casts_of(const struct casts *casts, uint32_t place, const struct cast **ret);
-
-#endif

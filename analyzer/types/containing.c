@@ -136,8 +136,7 @@ static struct error *choose(const struct containing *search, const struct contai
 			    size_t count, type_number *ret)
 {
 	*ret = NO_TYPE;
-	for (size_t i = 0; i < search->containers.count; i++) {
-		const struct container *container = &search->containers.items[i];
+	array_for_each(container, &search->containers) {
 		bool fits;
 
 		if (container->offset != group->offset)

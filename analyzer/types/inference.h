@@ -14,8 +14,7 @@
  *	within.c     the same for what stands within blocks
  *	embedded.c   what lists lead to whose links are members of it
  */
-#ifndef ANALYZER_TYPES_INFERENCE_H
-#define ANALYZER_TYPES_INFERENCE_H
+#pragma once
 
 #include "analyzer/types/typing_parts.h"
 
@@ -176,5 +175,3 @@ struct error *infer_embedded(struct inference *inference);
 
 /* Infer the elements of arrays of "void *", after everything else. */
 struct error *infer_arrays(struct typing *typing);
-
-#endif

@@ -3,8 +3,7 @@
  * members mean the same there, because the type table is read from the same files in the same
  * order.
  */
-#ifndef ANALYZER_TYPES_KEPT_H
-#define ANALYZER_TYPES_KEPT_H
+#pragma once
 
 #include "analyzer/program/debug/build.h"
 #include "analyzer/program/debug/type_table.h"
@@ -30,5 +29,3 @@ bool kept_array(struct side_file *file, unsigned int number, size_t element, str
 /* Load casts read without a listener, in kept_casts.c; false: there is no entry. */
 bool kept_casts_load(const struct kept_entry *entry, struct casts *casts);
 void kept_casts_save(const struct kept_entry *entry, const struct casts *casts);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The path into a value of a type, as ".entries[3].key".
  */
-#ifndef ANALYZER_TYPES_MEMBER_PATH_H
-#define ANALYZER_TYPES_MEMBER_PATH_H
+#pragma once
 
 #include "analyzer/program/debug/type_table.h"
 
@@ -14,5 +13,3 @@
  */
 type_number member_path_print(const struct type_table *table, type_number type, uint64_t offset,
 			      FILE *out);
-
-#endif

@@ -1,5 +1,7 @@
 #include "analyzer/types/numbers.h"
 
+#include "analyzer/base/list.h"
+
 #include <string.h>
 
 /* From where jumps lead to an instruction. */
@@ -164,9 +166,7 @@ void numbers_arrive(struct numbers *numbers, uint64_t address)
 
 static void forget_unpreserved(struct numbers *numbers)
 {
-	for (size_t i = 0; i < numbers->arch->register_count; i++) {
-		const struct arch_register *described = &numbers->arch->registers[i];
-
+	list_for_each(described, numbers->arch->registers, numbers->arch->register_count) {
 		if (described->unwound < MOST_UNWOUND && !described->preserved)
 			numbers->registers[described->unwound] = UNKNOWN;
 	}

@@ -7,8 +7,7 @@
  * and variables in its frame: what a place there gets from the only instruction that writes it, is
  * known.
  */
-#ifndef ANALYZER_TYPES_NUMBERS_H
-#define ANALYZER_TYPES_NUMBERS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/program/disassembler.h"
@@ -65,5 +64,3 @@ void numbers_read(struct numbers *numbers);
  * its address.
  */
 bool numbers_place(const struct numbers *numbers, const cs_x86_op *operand, uint64_t *ret);
-
-#endif

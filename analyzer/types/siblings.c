@@ -647,8 +647,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 	struct sibling_search search = { .typing = typing, .leaked = leaked };
 	struct error *error = NULL;
 
-	if (!siblings)
-		return &error_no_memory;
+	TRY_MEMORY(siblings);
 	siblings->types.memory.account = siblings->numbers.memory.account =
 		search.sizes.memory.account = search.plain.memory.account = account;
 	siblings->suffice = true;

@@ -21,8 +21,7 @@
  * that type. The size alone names nothing, and no pointer is followed from what merely looks like
  * something.
  */
-#ifndef ANALYZER_TYPES_SIBLINGS_H
-#define ANALYZER_TYPES_SIBLINGS_H
+#pragma once
 
 #include "analyzer/base/bitmap.h"
 #include "analyzer/types/typing.h"
@@ -87,5 +86,3 @@ size_t siblings_count(const struct siblings *siblings);
  * is partial.
  */
 bool siblings_suffice(const struct siblings *siblings);
-
-#endif

@@ -5,8 +5,7 @@
  *	sibling_arrays.c  the same of arrays
  *	unseen.c    whether types that were not seen may name them better
  */
-#ifndef ANALYZER_TYPES_SIBLINGS_SEARCH_H
-#define ANALYZER_TYPES_SIBLINGS_SEARCH_H
+#pragma once
 
 #include "analyzer/types/siblings.h"
 #include "analyzer/types/typing_parts.h"
@@ -64,5 +63,3 @@ struct error *siblings_compare_array(struct sibling_search *search, allocation_i
  * their size, of which no allocation is known, although some without a type look like it, too.
  */
 struct error *siblings_find_unseen(struct sibling_search *search, bool *ret_suffice);
-
-#endif

@@ -462,8 +462,7 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 {
 	_cleanup_(sites_destroy) struct sites *sites = calloc(1, sizeof(*sites));
 
-	if (!sites)
-		return &error_no_memory;
+	TRY_MEMORY(sites);
 	sites->input = *input;
 	sites->all.memory.account = sites->pointees.memory.account = sites->makers.memory.account =
 		sites->libraries.memory.account = sites->library_calls.memory.account =

@@ -20,8 +20,7 @@
  *
  * Where no type is known, the size may tell: sites whose size is a constant are kept by it.
  */
-#ifndef ANALYZER_TYPES_SITES_H
-#define ANALYZER_TYPES_SITES_H
+#pragma once
 
 #include "analyzer/types/typing.h"
 
@@ -61,5 +60,3 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 
 /* How many calls may give an allocation. */
 size_t sites_count(const struct sites *sites);
-
-#endif

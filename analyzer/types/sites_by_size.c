@@ -213,8 +213,7 @@ static struct error *add_varying(struct block_search *block, bool *ret)
 {
 	struct sites *sites = block->search.sites;
 
-	for (size_t i = 0; i < sites->varying.count; i++) {
-		const struct varying_call *call = &sites->varying.items[i];
+	array_for_each(call, &sites->varying) {
 		enum verdict verdict;
 
 		TRY(judge_varying(block, call->type, &verdict));

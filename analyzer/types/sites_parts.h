@@ -5,8 +5,7 @@
  *	kept_sites.c	from what was kept of another core of the same build
  *	sites_by_size.c	which calls may have given a block without a type
  */
-#ifndef ANALYZER_TYPES_SITES_PARTS_H
-#define ANALYZER_TYPES_SITES_PARTS_H
+#pragma once
 
 #include "analyzer/types/casts.h"
 #include "analyzer/types/kept.h"
@@ -115,5 +114,3 @@ void kept_sites_save(const struct kept_entry *entry, const struct sites *sites);
 
 /* Set that to what is kept; false: it is not kept, or not the same in this core. */
 bool kept_sites_load(const struct kept_entry *entry, struct sites *sites);
-
-#endif

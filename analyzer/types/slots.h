@@ -4,8 +4,7 @@
  * Structures within structures, arrays and base classes are taken apart, once for each type that is
  * asked for.
  */
-#ifndef ANALYZER_TYPES_SLOTS_H
-#define ANALYZER_TYPES_SLOTS_H
+#pragma once
 
 #include "analyzer/base/array.h"
 #include "analyzer/image/image.h"
@@ -113,5 +112,3 @@ uint32_t kind_pointer_of(const struct type_table *types, type_number number);
 
 /* Like tag_of(), for the small number behind the one whose byte is the tag; tag: there is none. */
 uint32_t next_tag_of(const struct type_table *types, const struct data_type *type, uint32_t tag);
-
-#endif

@@ -97,12 +97,10 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 	struct memory_account *account = input->account;
 	struct error *error = NULL;
 
-	if (!typing)
-		return &error_no_memory;
+	TRY_MEMORY(typing);
 	typing->input = *input;
 	typing->last = calloc(1, sizeof(*typing->last));
-	if (!typing->last)
-		return &error_no_memory;
+	TRY_MEMORY(typing->last);
 	*typing->last = (struct last_used){ .view = { input->image },
 					    .bounds = allocation_bounds(input->index) };
 	typing->allocations.memory.account = typing->far_steps.memory.account =

@@ -12,8 +12,7 @@
  *
  * The user may state the type of an allocation, which then leads on as a variable does, or deny it.
  */
-#ifndef ANALYZER_TYPES_TYPING_H
-#define ANALYZER_TYPES_TYPING_H
+#pragma once
 
 #include "analyzer/base/progress.h"
 #include "analyzer/heap/index.h"
@@ -160,5 +159,3 @@ size_t typing_count(const struct typing *typing);
 
 /* True if pointers were skipped because their members had led to enough. */
 bool typing_is_partial(const struct typing *typing);
-
-#endif

@@ -18,8 +18,7 @@
  *	containing.c structures that end in text, by pointers to the text
  *	inside.c     what stands in blocks that a "char *" or "void *" leads into
  */
-#ifndef ANALYZER_TYPES_TYPING_PARTS_H
-#define ANALYZER_TYPES_TYPING_PARTS_H
+#pragma once
 
 #include "analyzer/base/address_map.h"
 #include "analyzer/image/view.h"
@@ -607,5 +606,3 @@ struct error *typing_search_inside(struct typing *typing, const struct casts *ca
 /* ---- infer.c */
 
 struct error *typing_infer(struct typing *typing);
-
-#endif

@@ -186,8 +186,7 @@ static struct error *say_ambiguous(const struct search *search)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	if (!out)
-		return &error_no_memory;
+	TRY_MEMORY(out);
 	for (size_t i = 0; i < search->count && i < MOST_CANDIDATES; i++) {
 		fputs(i ? ", " : "", out);
 		print_candidate(search, i, out);

@@ -6,8 +6,7 @@
  * a file, a module, a function, a namespace or class. A variable that only symbols know has no
  * type.
  */
-#ifndef ANALYZER_TYPES_VARIABLE_NAMES_H
-#define ANALYZER_TYPES_VARIABLE_NAMES_H
+#pragma once
 
 #include "analyzer/image/image.h"
 #include "analyzer/program/debug/type_table.h"
@@ -32,5 +31,3 @@ struct error *variable_find(const struct variable_context *context, const char *
 
 /* The name without its scope, as "count" of "app::count". */
 const char *variable_last_name(const char *name);
-
-#endif

@@ -189,8 +189,7 @@ static bool walk_members(struct member_walk *walk, const struct data_type *type,
 
 	if (!is_aggregate(type) || depth == DEEPEST_MEMBER)
 		return true;
-	for (size_t i = 0; i < type->member_count; i++) {
-		const struct type_member *member = &members[i];
+	list_for_each(member, members, type->member_count) {
 		uint64_t place = offset + member->offset;
 
 		if (!budget_take(&walk->left))
@@ -279,8 +278,7 @@ static struct error *no_member(const struct parser *parser, const struct value *
 	_cleanup_(free) char *text = NULL;
 	const char *nearest, *type = value_type(parser, value);
 
-	if (!names || !type)
-		return &error_no_memory;
+	TRY_MEMORY(names && type);
 	visit_members(parser->context->types, value->type, keep_name, names);
 	nearest = nearest_word(name, name_at, names);
 	if (names->count == 0)
@@ -354,8 +352,7 @@ static struct error *parse_name(struct parser *parser, struct value *ret)
 	_cleanup_(free) char *name = strndup(parser->at, length);
 	struct named_variable variable;
 
-	if (!name)
-		return &error_no_memory;
+	TRY_MEMORY(name);
 	if (!length)
 		return syntax(parser, "the name of a variable");
 	TRY(variable_find(parser->context, name, &variable));

@@ -8,8 +8,7 @@
  * array; what a pointer leads to has no end. `&` only says that the place itself is meant, not what
  * its pointer leads to.
  */
-#ifndef ANALYZER_TYPES_VARIABLE_PATH_H
-#define ANALYZER_TYPES_VARIABLE_PATH_H
+#pragma once
 
 #include "analyzer/types/variable_names.h"
 
@@ -39,5 +38,3 @@ const char *variable_path_name(const char *word, size_t *ret_length, bool *ret_i
  */
 struct error *variable_path_visit_members(const struct variable_context *context, const char *path,
 					  bool (*visit)(void *data, const char *name), void *data);
-
-#endif

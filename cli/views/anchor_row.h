@@ -1,8 +1,7 @@
 /*
  * A reference from outside of the heaps, and what it is called there.
  */
-#ifndef CLI_VIEWS_ANCHOR_ROW_H
-#define CLI_VIEWS_ANCHOR_ROW_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -28,5 +27,3 @@ unsigned int anchor_rank(const struct analysis *analysis, const struct anchor *a
 /* "The allocation at ... is likely held by a tagged pointer at ..." */
 void anchor_write_likely(const struct analysis *analysis, const struct disguised *disguised,
 			 struct report *report);
-
-#endif

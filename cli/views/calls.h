@@ -1,6 +1,5 @@
 /* Registers, stacks and calls of threads and fibers. */
-#ifndef CLI_VIEWS_CALLS_H
-#define CLI_VIEWS_CALLS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -42,5 +41,3 @@ void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
  * of fiber 0x7f0c1a2b3c40 'main'"; NULL if it is on none. Needs STAGE_FIBERS and STAGE_DEBUG.
  */
 const char *fiber_place(const struct analysis *analysis, uint64_t address);
-
-#endif

@@ -81,8 +81,7 @@ static struct error *describe_part(const struct analysis *analysis,
 	}
 	place = describe_owner_place(analysis, facts->owner);
 	extent = describe_extent(facts);
-	if (!place || !extent)
-		return &error_no_memory;
+	TRY_MEMORY(place && extent);
 	length = asprintf(&text, "%s at 0x%" PRIx64 "%s%s", facts->role, facts->owner, place,
 			  extent);
 	if (length < 0)

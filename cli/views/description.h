@@ -1,8 +1,7 @@
 /*
  * A few lines about something in memory: the output of `describe`, and the beginning of `explain`.
  */
-#ifndef CLI_VIEWS_DESCRIPTION_H
-#define CLI_VIEWS_DESCRIPTION_H
+#pragma once
 
 #include "analyzer/account/likely_held.h"
 #include "analyzer/analysis/liveness.h"
@@ -64,5 +63,3 @@ struct error *describe_set(struct describer *describer,
  * Needs the leak roots and the incoming references.
  */
 struct error *explain_allocation(struct describer *describer, allocation_id id);
-
-#endif

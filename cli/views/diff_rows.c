@@ -1,5 +1,6 @@
 #include "cli/views/diff_rows.h"
 
+#include "analyzer/base/list.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -57,8 +58,7 @@ void diff_write_cores(struct report *report, const struct diff_view *view)
 
 	write_relation(report, view);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < view->diff->core_count; i++) {
-		const struct diff_core *core = &view->diff->cores[i];
+	list_for_each(core, view->diff->cores, view->diff->core_count) {
 		char buffer[LINEAGE_TIME_SIZE];
 
 		report_row(report, core->total.count, core->total.bytes,

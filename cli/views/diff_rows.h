@@ -1,8 +1,7 @@
 /*
  * The tables of the command `diff`.
  */
-#ifndef CLI_VIEWS_DIFF_ROWS_H
-#define CLI_VIEWS_DIFF_ROWS_H
+#pragma once
 
 #include "analyzer/diff/diff.h"
 #include "analyzer/report/report.h"
@@ -22,5 +21,3 @@ void diff_write_kinds(struct report *report, const struct diff_view *view);
 
 /* Write the growth, its rate, and how many allocations are new, gone and survived. */
 void diff_write_growth(struct report *report, const struct diff_view *view);
-
-#endif

@@ -1,5 +1,6 @@
 #include "cli/views/description.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/classify/type_names.h"
 #include "analyzer/graph/anchors.h"
 #include "analyzer/graph/paths.h"
@@ -44,8 +45,7 @@ static struct error *chains_create(struct analysis *analysis, struct chains **re
 {
 	struct chains *chains = calloc(1, sizeof(*chains));
 
-	if (!chains)
-		return &error_no_memory;
+	TRY_MEMORY(chains);
 	chains->analysis = analysis;
 	*ret = chains;
 	return NULL;
@@ -382,8 +382,7 @@ static struct error *write_steps(struct describer *describer, const struct path 
 	_cleanup_(free) struct step *steps = calloc(path->count, sizeof(*steps));
 	size_t count, begin, end;
 
-	if (!steps)
-		return &error_no_memory;
+	TRY_MEMORY(steps);
 	count = find_steps(describer, path, steps);
 	begin = count > 2 * SHOWN_LINKS ? SHOWN_LINKS : count;
 	end = count > 2 * SHOWN_LINKS ? count - SHOWN_LINKS : count;
@@ -552,9 +551,7 @@ static struct way *best_way(struct ways *ways)
 {
 	struct way *best = NULL;
 
-	for (size_t i = 0; i < ROOT_KINDS; i++) {
-		struct way *way = &ways->list[i];
-
+	list_for_each(way, ways->list, ROOT_KINDS) {
 		if (way->path.count && (!best || way->rank < best->rank))
 			best = way;
 	}

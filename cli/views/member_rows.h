@@ -1,8 +1,7 @@
 /*
  * The members of a value with a type, as "next = 0x55d0c0ffee10 (struct order)": a row for each.
  */
-#ifndef CLI_VIEWS_MEMBER_ROWS_H
-#define CLI_VIEWS_MEMBER_ROWS_H
+#pragma once
 
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
@@ -18,5 +17,3 @@ void member_rows_of_object(struct report *report, const struct analysis *analysi
 /* Write an object's members by name or key, see runtimes_have_members(). */
 struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
 				   allocation_id id);
-
-#endif

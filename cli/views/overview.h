@@ -4,8 +4,7 @@
  * Text has at most 24 lines of 80 columns, on a terminal and in a pipe: names are shortened, and
  * what is there in other commands is left to them. Other formats get the same as tables.
  */
-#ifndef CLI_VIEWS_OVERVIEW_H
-#define CLI_VIEWS_OVERVIEW_H
+#pragma once
 
 #include "analyzer/kinds/leak_root_kinds.h"
 #include "analyzer/owners/holders.h"
@@ -60,5 +59,3 @@ char *overview_holder_text(const struct first_screen *screen, const struct repor
 allocation_id overview_holder_example(const struct holder *holder);
 
 unsigned int overview_percent(const struct first_screen *screen, const struct holder *holder);
-
-#endif

@@ -1,3 +1,4 @@
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/image/image.h"
@@ -25,8 +26,7 @@ static struct error *write_line(struct report *report, char *text)
 
 	if (owned)
 		line = text_shortened(owned, width_of(report));
-	if (!line)
-		return &error_no_memory;
+	TRY_MEMORY(line);
 	report_single(report, &table, line);
 	return NULL;
 }
@@ -84,8 +84,7 @@ static struct error *write_core(const struct image *image, struct report *report
 	snprintf(tail, sizeof(tail), " (%s%zu %s)", process, threads,
 		 threads == 1 ? "thread" : "threads");
 	command = text_shortened(command_of(image, report), width_of(report) - strlen(tail));
-	if (!command)
-		return &error_no_memory;
+	TRY_MEMORY(command);
 	TRY(write_line(report, format_text("%s%s", command, tail)));
 	format_age(&lineage, report, age, sizeof(age));
 	return write_line(report, format_text("Core %s: %s%s%s%s", slash ? slash + 1 : image->path,
@@ -229,8 +228,7 @@ static struct error *shorten(struct screen_rows *rows, size_t column, size_t wid
 			leave_out_least(text);
 		rows->list[i].texts[column] = text_shortened(text, width);
 		free(text);
-		if (!rows->list[i].texts[column])
-			return &error_no_memory;
+		TRY_MEMORY(rows->list[i].texts[column]);
 	}
 	return NULL;
 }
@@ -292,9 +290,7 @@ static struct error *write_rows(struct report *report, const struct table *table
 {
 	TRY(fit_texts(rows, table, room_beside(report, rows)));
 	report_begin_table(report, table);
-	for (size_t i = 0; i < rows->count; i++) {
-		const struct screen_row *row = &rows->list[i];
-
+	list_for_each(row, rows->list, rows->count) {
 		report_row(report, row->bytes, row->second, row->texts[0], row->texts[1]);
 	}
 	report_end_table(report);

@@ -1,8 +1,7 @@
 /*
  * The ownership tree as rows: owners above what they alone hold.
  */
-#ifndef CLI_VIEWS_OWNER_TREE_H
-#define CLI_VIEWS_OWNER_TREE_H
+#pragma once
 
 #include "analyzer/owners/frames.h"
 #include "analyzer/report/report.h"
@@ -25,5 +24,3 @@ struct error *owner_tree_find(struct analysis *analysis, const struct bitmap *me
 /* Write the frames within the limits, as a table. */
 void owner_tree_write(const struct analysis *analysis, const struct frames *frames,
 		      const struct owner_tree_limits *limits, struct report *report);
-
-#endif

@@ -103,8 +103,7 @@ static struct error *find_root_texts(struct analysis *analysis, const struct set
 	if (query->limit && query->limit < count)
 		count = query->limit;
 	ret->list = calloc(count + 1, sizeof(*ret->list));
-	if (!ret->list)
-		return &error_no_memory;
+	TRY_MEMORY(ret->list);
 	for (; ret->count < count; ret->count++) {
 		const struct tally *tally = &kinds->tallies.items[ret->count];
 		struct root_texts *texts = &ret->list[ret->count];
@@ -119,8 +118,7 @@ static struct error *find_root_texts(struct analysis *analysis, const struct set
 		}
 		texts->kind =
 			root_text(analysis, tally->key, folded, texts->shape, query->full_names);
-		if (!texts->kind)
-			return &error_no_memory;
+		TRY_MEMORY(texts->kind);
 	}
 	return NULL;
 }

@@ -2,8 +2,7 @@
  * Leak roots as rows, where to look first: of each kind, how many there are, what was lost with
  * them, and who allocated them.
  */
-#ifndef CLI_VIEWS_ROOT_ROWS_H
-#define CLI_VIEWS_ROOT_ROWS_H
+#pragma once
 
 #include "analyzer/query/query.h"
 #include "analyzer/report/report.h"
@@ -14,5 +13,3 @@
  */
 struct error *root_rows(struct analysis *analysis, const struct set_query *query, bool sizes,
 			struct report *report);
-
-#endif

@@ -43,7 +43,7 @@ static size_t index_of_elements(const char *name, size_t length)
 {
 	static const char *const elements[] = { "_M_start[", "__begin_[" };
 
-	for (size_t i = 0; i < sizeof(elements) / sizeof(*elements); i++)
+	for (size_t i = 0; i < COUNT_OF(elements); i++)
 		if (strncmp(name, elements[i], strlen(elements[i])) == 0)
 			return strlen(elements[i]) - 1;
 	return length;
@@ -375,8 +375,7 @@ static struct error *comment_text(const struct analysis *analysis,
 	if (error)
 		return error;
 	out = open_memstream(ret, &size);
-	if (!out)
-		return &error_no_memory;
+	TRY_MEMORY(out);
 	error = report_open(format, out, false, &report);
 	if (!error) {
 		comment_row(&report, analysis, comment);

@@ -1,8 +1,7 @@
 /*
  * The rows that several commands write.
  */
-#ifndef CLI_VIEWS_ROWS_H
-#define CLI_VIEWS_ROWS_H
+#pragma once
 
 #include "analyzer/query/annotate.h"
 #include "analyzer/query/order.h"
@@ -110,5 +109,3 @@ struct error *annotation_rows_write(struct annotating *annotating, allocation_id
 enum { ROWS_PATH_SIZE = 512 };
 const char *rows_path(const struct report *report, const struct analysis *analysis,
 		      allocation_id id, char buffer[static ROWS_PATH_SIZE]);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The words and switches of the commands that take a set.
  */
-#ifndef CLI_VIEWS_SELECTION_H
-#define CLI_VIEWS_SELECTION_H
+#pragma once
 
 #include "analyzer/query/annotate.h"
 #include "analyzer/query/query.h"
@@ -49,5 +48,3 @@ bool selection_shorten(void *arguments, uint64_t count);
 
 /* Like selection_parse(), for commands that accept an address or a set. */
 struct error *selection_or_address_parse(int key, const char *value, void *arguments);
-
-#endif

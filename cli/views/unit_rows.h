@@ -1,6 +1,5 @@
 /* Writes how full units of memory are, and what keeps those that are nearly empty. */
-#ifndef CLI_VIEWS_UNIT_ROWS_H
-#define CLI_VIEWS_UNIT_ROWS_H
+#pragma once
 
 #include "analyzer/account/units.h"
 #include "analyzer/report/report.h"
@@ -14,5 +13,3 @@ struct error *unit_rows(struct analysis *analysis, const arena_number *only_aren
 
 /* Describe allocations of that name, without their size; to be freed; NULL if memory is short. */
 char *unit_rows_describe(struct kind_name name);
-
-#endif
