@@ -142,6 +142,20 @@ static struct error *find_functions(struct analysis *analysis, const allocation_
 	return NULL;
 }
 
+/*
+ * True if most of what is held has no type: there is much that calls do not tell, as what a library
+ * allocates, and a size says little of who asked for it.
+ */
+static bool is_little_known(const struct analysis *analysis)
+{
+	const struct typing *typing = analysis_typing_to_compare(analysis);
+	size_t held = bitmap_weight(allocation_used(analysis_index(analysis)));
+
+	if (analysis_cost(analysis, STAGE_REACHABILITY).built)
+		held -= bitmap_weight(analysis_leaked(analysis));
+	return typing && !typing_is_partial(typing) && typing_count(typing) < held / 2;
+}
+
 static struct error *find_by_size(struct analysis *analysis, const allocation_id *ids, size_t count,
 				  bool is_soon, char **ret)
 {
@@ -154,7 +168,7 @@ static struct error *find_by_size(struct analysis *analysis, const allocation_id
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_SITES));
 	TRY(find_functions(analysis, ids, count, &functions));
-	if (functions.count == 0)
+	if (functions.count == 0 || (functions.may_vary && is_little_known(analysis)))
 		return NULL;
 	names = list_functions(&functions);
 	if (names && functions.type != NO_TYPE && !functions.may_vary &&

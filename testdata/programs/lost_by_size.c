@@ -2,7 +2,7 @@
  * Blocks of which nothing is known but their size, lost by functions that ask for a constant number
  * of bytes, themselves or by way of a wrapper. For each block a line "FUNCTION ADDRESS" says who
  * made it. Built with -DVARIES, another call asks for a number that only the run knows; so would
- * those of truth.c.
+ * those of truth.c. Built with -DUNKNOWN, it keeps blocks by numbers, which say no type.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@
 
 #define OUT_OF_LINE __attribute__((noinline, noclone))
 
-enum { LOST = 4 };
+enum { LOST = 4, KEPT = 64 };
+
+uintptr_t kept[KEPT];
 
 struct conn {
 	struct conn *next;
@@ -117,6 +119,10 @@ int main(void)
 	}
 #ifdef VARIES
 	last = get_memory(varying);
+#endif
+#ifdef UNKNOWN
+	for (int i = 0; i < KEPT; i++)
+		kept[i] = (uintptr_t)get_memory(varying);
 #endif
 	last = NULL;
 	dprintf(STDOUT_FILENO, "ready\n");

@@ -244,6 +244,13 @@ class MakersTest(LiveTest):
         for level in "-O0", "-O2":
             self.check_sizes("-g", level, "-DVARIES")
 
+    def test_where_little_is_known_nothing_is_guessed(self):
+        program = self.compile("sizes", "lost_by_size.c",
+                               flags=("-g", "-O1", "-DVARIES", "-DUNKNOWN"))
+        core = snap(self.start([program]), self.path("core"))
+        self.assertNotIn("allocated by",
+                         ask("-q", core, "summarize", "leaked").stdout)
+
     def made(self, text, *flags):
         """A core, and addresses by who made them."""
         program = self.compile(text, f"{text}.c", flags=flags)
