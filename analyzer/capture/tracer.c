@@ -59,7 +59,10 @@ struct tracer {
 	size_t task_count;
 	struct traced_process *processes;
 	size_t process_count;
-	size_t unseen;	     /* processes that ended and were let through */
+	size_t unseen; /* processes that ended and were let through */
+	bool is_over;  /* the first process has ended, with the status */
+	bool is_told;  /* and those that are followed, too */
+	int status;
 	struct error *error; /* the first, which ends the tracing */
 };
 
@@ -414,6 +417,8 @@ static void meet_child(struct tracer *tracer, pid_t parent, int event)
 		return;
 	}
 	task = add_task(tracer, child, child);
+	if (tracer->is_over && tracer->options->follow)
+		tracer->events->left(tracer->events->data, child);
 	maker = find_task(tracer, parent);
 	if (!task || !maker || task->signal_stack)
 		return;
@@ -498,6 +503,14 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 		resume(task);
 }
 
+static void end_program(struct tracer *tracer, int status)
+{
+	tracer->is_over = true;
+	tracer->status = status;
+	for (size_t i = 0; tracer->options->follow && i < tracer->process_count; i++)
+		tracer->events->left(tracer->events->data, tracer->processes[i].id);
+}
+
 static void handle_end(struct tracer *tracer, pid_t id, int status)
 {
 	struct task *task = find_task(tracer, id);
@@ -510,8 +523,13 @@ static void handle_end(struct tracer *tracer, pid_t id, int status)
 	if (process)
 		finish_if_gathered(tracer, process);
 	if (id == tracer->options->program)
-		tracer->events->ended(tracer->events->data, status, tracer->process_count,
+		end_program(tracer, status);
+	if (tracer->is_over && !tracer->is_told &&
+	    (!tracer->options->follow || tracer->process_count == 0)) {
+		tracer->is_told = true;
+		tracer->events->ended(tracer->events->data, tracer->status, tracer->process_count,
 				      tracer->unseen);
+	}
 }
 
 /* True if threads of a process are still stopping, which may be late. */

@@ -44,9 +44,11 @@ struct tracer_events {
 	void (*ending)(void *data, const struct held_process *held, int signal);
 	/* A program was started; tracing may take its rights, or be impossible. */
 	void (*started)(void *data, pid_t process, const char *path);
+	/* The first process has ended, but not this one, whose end is waited for as well. */
+	void (*left)(void *data, pid_t process);
 	/*
-	 * The first process has ended, with that status of waitpid(); others are still traced, and
-	 * unseen ones have ended without a core.
+	 * The first process has ended, with that status of waitpid(), and all that are followed;
+	 * others are still traced, and unseen ones have ended without a core.
 	 */
 	void (*ended)(void *data, int status, size_t others, size_t unseen);
 	void *data;

@@ -146,7 +146,7 @@ static void find_abort_message(struct autopsy *autopsy)
 		ending->reason = strdup("Its last message");
 }
 
-/* What is wrong with the address. */
+/* Describe the address, as far as it explains the fault. */
 static char *describe_address(struct autopsy *autopsy, uint64_t address)
 {
 	enum { NEAR = 1 << 16 };

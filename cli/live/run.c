@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -88,8 +89,8 @@ static const struct argp_option OPTIONS[] = {
 	  "Include the parts of the binaries that names need in cores that are kept", 0 },
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0, "Exit with N if the gate finds something (1)",
 	  0 },
-	{ "follow-forks", KEY_FOLLOW, NULL, 0, "Also analyse the program's children, and theirs",
-	  0 },
+	{ "follow-forks", KEY_FOLLOW, NULL, 0,
+	  "Also analyse the program's children and theirs, and follow daemons to their end", 0 },
 	{ "stacks", KEY_STACKS, "WHEN", 0,
 	  "Show the calls that allocated what leaked: 'auto' runs PROGRAM once more for that if it leaked too much, its output and a terminal's input left out (default); 'always' records in the only run, 'never' does not",
 	  0 },
@@ -269,12 +270,21 @@ struct run {
 		again; /* of the program's second run; its path is NULL if there was none */
 };
 
-/* A signal handler gets no argument. */
-static volatile sig_atomic_t program_id, early_signal;
+enum { MOST_LEFT = 64 };
 
-/* Forward fatal signals to the program; its end is what we analyse. */
+/*
+ * A signal handler gets no argument. The processes that the program left are pidfds: their numbers
+ * may be others' by then.
+ */
+static volatile sig_atomic_t program_id, early_signal, left_ends[MOST_LEFT], left_count;
+
+/* Forward fatal signals to the program, or to those it left: their ends are what we analyse. */
 static void forward(int number)
 {
+	for (int i = 0; i < left_count; i++)
+		syscall(SYS_pidfd_send_signal, (int)left_ends[i], number, NULL, 0);
+	if (left_count)
+		return;
 	if (program_id > 0)
 		kill((pid_t)program_id, number);
 	else
@@ -313,6 +323,10 @@ static void take_signals_back(void)
 	handle(SIGINT, SIG_DFL);
 	handle(SIGQUIT, SIG_DFL);
 	program_id = 0;
+	while (left_count) {
+		left_count = left_count - 1;
+		close((int)left_ends[left_count]);
+	}
 }
 
 /* From now on signals reach it. */
@@ -321,6 +335,46 @@ static void set_program(pid_t program)
 	program_id = program;
 	if (early_signal)
 		forward(early_signal);
+}
+
+/* Find a place for one more process: that of one that has ended, if there is any. */
+static int find_place_for_left(void)
+{
+	for (int i = 0; i < left_count; i++) {
+		struct pollfd end = { (int)left_ends[i], POLLIN, 0 };
+
+		if (poll(&end, 1, 0) > 0) {
+			close(end.fd);
+			return i;
+		}
+	}
+	return left_count;
+}
+
+/* The program has ended, but not this process of it, which may be a daemon: no terminal reaches it.
+ */
+static void wait_for_left(struct run *run, const struct watch_message *message)
+{
+	int process = (int)syscall(SYS_pidfd_open, message->process, 0), place;
+
+	if (left_count == 0)
+		session_note(
+			&run->session,
+			"note: the program has ended, but it left processes such as %d (%s), which are "
+			"followed: a signal such as Ctrl-C ends them",
+			message->process, message->name);
+	if (process < 0)
+		return;
+	place = find_place_for_left();
+	if (place == MOST_LEFT) {
+		close(process);
+		return;
+	}
+	left_ends[place] = process;
+	if (place == left_count)
+		left_count = left_count + 1;
+	handle(SIGINT, forward);
+	handle(SIGQUIT, forward);
 }
 
 static void tell(struct run *run, const char *text)
@@ -402,6 +456,9 @@ static void follow(struct run *run, const struct watch_message *message)
 		run->status = message->status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 		run->not_run = true;
 		break;
+	case WATCH_LEFT:
+		wait_for_left(run, message);
+		return;
 	case WATCH_ENDED:
 		run->status = status_of_program(message->status);
 		tell_rest(run, message->others);

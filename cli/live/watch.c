@@ -280,6 +280,15 @@ static void go_to_background(struct watcher *watcher)
 		return; /* some folder stays in use, no more */
 }
 
+static void on_left(void *data, pid_t process)
+{
+	const struct watcher *watcher = data;
+	struct watch_message message = { .kind = WATCH_LEFT, .process = process, .fd = -1 };
+
+	process_name(process, message.name);
+	send_message(watcher->socket, &message);
+}
+
 static void on_ended(void *data, int status, size_t others, size_t unseen)
 {
 	struct watcher *watcher = data;
@@ -392,6 +401,7 @@ static void watch(struct watcher *watcher, int gate)
 	const struct tracer_events events = {
 		.ending = on_ending,
 		.started = on_started,
+		.left = on_left,
 		.ended = on_ended,
 		.data = watcher,
 	};

@@ -24,6 +24,7 @@ enum watch_kind {
 	WATCH_LOST,	/* no core of process: text says why */
 	WATCH_REFUSED,	/* the program was not started: text says why */
 	WATCH_NOT_RUN,	/* it could not be executed: status is an errno */
+	WATCH_LEFT,	/* the program has ended, but not this process of it, which is followed */
 	WATCH_ENDED,	/* status of the program; others are left, unseen ones have ended */
 };
 

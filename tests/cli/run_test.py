@@ -203,6 +203,31 @@ class RunTest(unittest.TestCase):
             time.sleep(0.05)
         self.assertEqual(watchers_left(path), [])
 
+    def test_a_daemon_is_followed_to_its_end(self):
+        path = os.path.join(self.folder, "followed")
+        with open(path + ".go", "w", encoding="ascii"):
+            pass
+        result = run(*COUNT, "--follow-forks", "--", self.program, "daemon", path)
+        self.assertEqual(result.returncode, 0, result)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "done\nchild 3\n")
+        self.assertIn("it left processes such as", result.stderr)
+        self.assertEqual(len(re.findall(r"process \d+ \(endings\)", result.stderr)), 4)
+
+    def test_a_signal_ends_a_daemon_that_is_followed(self):
+        process = subprocess.Popen(
+            [HEAPCORE, "run", *COUNT, "--follow-forks", "--", self.program, "daemon",
+             os.path.join(self.folder, "never")], stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        while "it left processes such as" not in process.stderr.readline():
+            self.assertIsNone(process.poll())
+        while process.poll() is None:  # the daemon may not be there yet
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        _, said = process.communicate(timeout=TIMEOUT)
+        self.assertRegex(said, r"process \d+ \(endings\), killed by signal 2 \(Interrupt\)")
+        self.assertIn(lost(LOST), said)
+
     def test_output_and_input_are_the_programs_own(self):
         result = run(*COUNT, "--", self.program, "copy", input="abc", stdin=None)
         self.assertEqual(result.stdout, "abc")
