@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/gate/leak_stacks.h"
 #include "analyzer/owners/owner_roots.h"
 
 #include <inttypes.h>
@@ -29,7 +30,7 @@ static const char *const names[ASPECTS] = {
 	[ASPECT_KIND] = "kind",		  [ASPECT_CLASS] = "class",
 	[ASPECT_SIGNATURE] = "signature", [ASPECT_PATTERN] = "pattern",
 	[ASPECT_SIZE] = "size",		  [ASPECT_FINGERPRINT] = "fingerprint",
-	[ASPECT_OWNER] = "owner",
+	[ASPECT_OWNER] = "owner",	  [ASPECT_CALLER] = "caller",
 };
 
 enum aspect aspect_find(const char *name)
@@ -67,6 +68,7 @@ static const char *const nothing[ASPECTS] = {
 	[ASPECT_SIGNATURE] = "no signature",
 	[ASPECT_PATTERN] = "no pattern",
 	[ASPECT_OWNER] = "unreachable",
+	[ASPECT_CALLER] = "no recorded caller",
 };
 
 static const char *const others[OTHERS] = {
@@ -228,7 +230,7 @@ struct finder {
 	struct census *census;
 	const struct dominators *tree;
 	ARRAY(struct level) levels; /* the innermost last */
-	struct tally_table hashes;  /* of the names of variables */
+	struct tally_table hashes;  /* of the names of variables and callers */
 };
 
 static void finder_deinit(struct finder *finder)
@@ -238,7 +240,7 @@ static void finder_deinit(struct finder *finder)
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
-/* The key of a variable, by its name. */
+/* The key of a variable or caller, by its name. */
 static struct error *add_holder(struct finder *finder, const char *name, kind_key *ret)
 {
 	struct census *census = finder->census;
@@ -343,6 +345,60 @@ static struct error *count_owners(struct census *census)
 	return error;
 }
 
+/* The key of who allocated, by the recorded stack; finder->tree is not needed. */
+static struct error *caller_key(struct finder *finder, const struct recorded *recorded,
+				uint64_t stack, kind_key *ret)
+{
+	struct backtrace calls = { 0 };
+	const struct frame *caller;
+	char *text = NULL;
+	struct error *error;
+
+	TRY(recorded_calls(recorded, stack, &calls));
+	caller = leak_stack_caller(&calls);
+	if (caller)
+		text = leak_caller_text(caller);
+	error = caller && !text ? &error_no_memory
+				: add_holder(finder, text ? text : "libraries alone", ret);
+	free(text);
+	free(calls.frames);
+	return error;
+}
+
+/* Count all used allocations by who allocated them. */
+static struct error *count_callers(struct census *census)
+{
+	const struct allocation_index *index = analysis_index(census->analysis);
+	struct memory_account *account = analysis_account(census->analysis);
+	_cleanup_(finder_deinit) struct finder finder = {
+		.census = census,
+		.hashes.memory.account = account,
+	};
+	_cleanup_(table_release) struct tally_table stacks = { .memory.account = account };
+	_cleanup_(array_release) ARRAY(kind_key) keys = { .memory.account = account };
+	struct recorded recorded = { 0 };
+	size_t hint = 0;
+
+	TRY(recorded_open(census->analysis, &recorded));
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		uint64_t stack = recorded_stack(&recorded, range.start);
+		kind_key key = kind_make(BY_OTHER, OTHER_NONE);
+		uint32_t number;
+
+		TRY(tally_add_numbered(&stacks, (struct tally){ .key = stack, .count = 1 },
+				       &number));
+		if (number == keys.count) {
+			if (stack)
+				TRY(caller_key(&finder, &recorded, stack, &key));
+			TRY(array_append(&keys, key));
+		}
+		TRY(count_key(census, keys.items[number], range.end - range.start,
+			      census->numbers.items + id));
+	}
+	return NULL;
+}
+
 struct error *census_need(struct analysis *analysis, enum aspect aspect)
 {
 	TRY(analysis_need(analysis, STAGE_CLASSES));
@@ -360,7 +416,7 @@ struct error *census_need(struct analysis *analysis, enum aspect aspect)
 struct error *census_take(struct analysis *analysis, enum aspect aspect, census_visitor visit,
 			  void *data, struct census *ret)
 {
-	bool is_held = aspect == ASPECT_OWNER || aspect == ASPECT_FINGERPRINT;
+	bool is_held = aspect >= ASPECT_FINGERPRINT;
 
 	*ret = (struct census){
 		.analysis = analysis,
@@ -370,7 +426,9 @@ struct error *census_take(struct analysis *analysis, enum aspect aspect, census_
 	};
 	if (is_held) {
 		TRY(array_resize(&ret->numbers, allocation_count(analysis_index(analysis))));
-		TRY(aspect == ASPECT_OWNER ? count_owners(ret) : count_leaks(ret));
+		TRY(aspect == ASPECT_OWNER    ? count_owners(ret)
+		    : aspect == ASPECT_CALLER ? count_callers(ret)
+					      : count_leaks(ret));
 	}
 	return visit || !is_held ? visit_all(ret, visit, data) : NULL;
 }

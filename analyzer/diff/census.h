@@ -23,6 +23,7 @@ enum aspect {
 	ASPECT_SIZE,
 	ASPECT_FINGERPRINT, /* of leak roots: all that each owns */
 	ASPECT_OWNER,	    /* the class or variable that alone holds it */
+	ASPECT_CALLER,	    /* who allocated it, if the program ran with the recorder */
 	ASPECTS,
 };
 
@@ -44,10 +45,10 @@ struct census {
 	enum aspect aspect;
 	struct tally_table keys; /* counts and bytes by key */
 	ARRAY(uint32_t)
-	numbers;		 /* of ASPECT_FINGERPRINT and ASPECT_OWNER, by id: the number of
-				    the allocation's key, plus 1 */
+	numbers;		 /* of the last three aspects, by id: the number of the
+				    allocation's key, plus 1 */
 	struct leak_kinds leaks; /* of ASPECT_FINGERPRINT */
-	char **holders;		 /* names of variables, of ASPECT_OWNER; owned */
+	char **holders;		 /* names of variables or callers; owned */
 	size_t holder_count;
 };
 

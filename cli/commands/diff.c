@@ -19,8 +19,8 @@ struct diff_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner", 0,
-	  "The aspect to compare by; the default is kind: the pattern, else the class, type or signature, else the identity, else the size. fingerprint compares leaks only",
+	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner|caller", 0,
+	  "The aspect to compare by; the default is kind: the pattern, else the class, type or signature, else the identity, else the size. fingerprint compares leaks only, caller who allocated in programs that ran with --stacks=always",
 	  0 },
 	{ "elapsed", KEY_ELAPSED, "TIME", 0,
 	  "Time from the oldest core to this one, such as 90s, 30m, 12h or 7d", 0 },
@@ -35,7 +35,7 @@ static struct error *take_aspect(struct diff_arguments *arguments, const char *v
 	if (arguments->aspect == ASPECTS)
 		return error_not(
 			value,
-			"an aspect to compare by: kind, class, signature, pattern, size, fingerprint or owner");
+			"an aspect to compare by: kind, class, signature, pattern, size, fingerprint, owner or caller");
 	return NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "cli/commands/gate_stacks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -51,6 +52,44 @@ static struct error *add_kind(struct gate_growth *growth, const struct growth *o
 	return error;
 }
 
+/* The recorded stack of most examples; 0: there is none. */
+static uint64_t common_stack(const struct growth *one, struct recorded *recorded)
+{
+	const struct allocation_index *index = analysis_index(recorded->analysis);
+	uint64_t stacks[MOST_EXAMPLES], most = 0;
+	size_t highest = 0;
+
+	for (size_t i = 0; i < one->example_count; i++) {
+		size_t count = 0;
+
+		stacks[i] = recorded_stack(recorded, allocation_start(index, one->examples[i]));
+		for (size_t j = 0; j <= i; j++)
+			count += stacks[j] == stacks[i];
+		if (stacks[i] && count > highest) {
+			highest = count;
+			most = stacks[i];
+		}
+	}
+	return most;
+}
+
+/* Name who allocated what grows, if the program ran with the recorder. */
+static struct error *name_callers(struct analysis *newest, struct gate_growth *growth)
+{
+	struct recorded recorded = { 0 };
+
+	if (!recorded_is_there(newest))
+		return NULL;
+	TRY(recorded_open(newest, &recorded));
+	for (size_t i = 0; i < growth->kinds.count; i++) {
+		uint64_t stack = common_stack(growth->growths.items + i, &recorded);
+
+		if (stack)
+			TRY(gate_name_caller(&growth->kinds.list[i], &recorded, stack));
+	}
+	return NULL;
+}
+
 static struct error *check_relation(const struct diff *diff)
 {
 	if (diff->kinship == KIN_SAME_PROCESS)
@@ -70,7 +109,7 @@ struct error *gate_growth_find(struct analysis *newest, const char *const *paths
 	TRY(analysis_need(newest, STAGE_OBJECT_PATHS));
 	array_for_each(one, &ret->growths)
 		TRY(add_kind(ret, one));
-	return NULL;
+	return name_callers(newest, ret);
 }
 
 uint64_t gate_growth_count(const struct gate_growth *growth)
@@ -125,8 +164,8 @@ static void write_growth(const struct gate_growth *growth, size_t number,
 		return;
 	}
 	report_row(report, holder, kind->roots, what, one->bytes,
-		   one->has_more ? "with what they hold" : NULL, count_steps(growth), one->least,
-		   one->count, leak_state_name(kind->state),
+		   one->has_more ? "with what they hold" : NULL, count_steps(growth),
+		   kind->allocated_by, one->least, one->count, leak_state_name(kind->state),
 		   fingerprint_text(kind->fingerprint, fingerprint),
 		   VALUE_IF(kind->is_allowed, kind->allowed), kind->rule);
 }
@@ -136,11 +175,12 @@ void gate_growth_write(const struct gate_growth *growth, const struct analysis *
 {
 	static const struct table table = TABLE(
 		"growing",
-		"{holder}: +{each,} x {kind} an iteration, {bytes,} bytes[ {more}] in {iterations}[; {allowed,} in the baseline][; suppressed by {rule}]",
+		"{holder}: +{each,} x {kind} an iteration, {bytes,} bytes[ {more}] in {iterations}[, allocated by {allocated_by}][; {allowed,} in the baseline][; suppressed by {rule}]",
 		{ "holder", VALUE_TEXT }, { "each", VALUE_COUNT }, { "kind", VALUE_TEXT },
 		{ "bytes", VALUE_BYTES }, { "more", VALUE_TEXT }, { "iterations", VALUE_COUNT },
-		{ "least", VALUE_COUNT }, { "count", VALUE_COUNT }, { "state", VALUE_TEXT },
-		{ "fingerprint", VALUE_TEXT }, { "allowed", VALUE_COUNT }, { "rule", VALUE_TEXT });
+		{ "allocated_by", VALUE_TEXT }, { "least", VALUE_COUNT }, { "count", VALUE_COUNT },
+		{ "state", VALUE_TEXT }, { "fingerprint", VALUE_TEXT }, { "allowed", VALUE_COUNT },
+		{ "rule", VALUE_TEXT });
 
 	report_begin_table(report, &table);
 	for (size_t i = 0; i < growth->kinds.count; i++)

@@ -65,28 +65,30 @@ static struct error *set_caller(struct leak_kind *kind, const struct frame *fram
 	return kind->source ? NULL : &error_no_memory;
 }
 
+struct error *gate_name_caller(struct leak_kind *kind, const struct recorded *recorded,
+			       uint64_t stack)
+{
+	struct backtrace calls = { 0 };
+	struct error *error = recorded_calls(recorded, stack, &calls);
+	const struct frame *caller = error ? NULL : leak_stack_caller(&calls);
+
+	if (caller)
+		error = set_caller(kind, caller);
+	free(calls.frames);
+	return error;
+}
+
 /*
  * Name each leaked kind's callers from the recorded stacks, which are better than reading the code.
  */
 static struct error *name_callers(struct leak_kinds *kinds, const struct leak_stacks *stacks)
 {
 	list_for_each(kind, kinds->list, kinds->count) {
-		struct backtrace calls = { 0 };
-		const struct leak_stack *stack;
-		const struct frame *caller;
-		struct error *error;
 		size_t count;
+		const struct leak_stack *stack = leak_stacks_of(stacks, kind->fingerprint, &count);
 
-		stack = leak_stacks_of(stacks, kind->fingerprint, &count);
-		if (!leak_counts(kind) || !stack)
-			continue;
-		error = recorded_calls(&stacks->recorded, stack->stack, &calls);
-		caller = error ? NULL : leak_stack_caller(&calls);
-		if (caller)
-			error = set_caller(kind, caller);
-		free(calls.frames);
-		if (error)
-			return error;
+		if (leak_counts(kind) && stack)
+			TRY(gate_name_caller(kind, &stacks->recorded, stack->stack));
 	}
 	return NULL;
 }

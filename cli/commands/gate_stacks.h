@@ -15,3 +15,7 @@ struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kin
 
 void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks *stacks,
 		       struct report *report);
+
+/* Name who allocated the kind, and where, by a recorded stack. */
+struct error *gate_name_caller(struct leak_kind *kind, const struct recorded *recorded,
+			       uint64_t stack);

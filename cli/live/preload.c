@@ -4,6 +4,7 @@
 #include "analyzer/capture/recorder.h"
 #include "cli/live/snap.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,4 +46,15 @@ struct error *preload_unpack(char **ret)
 	}
 	*ret = take(path);
 	return NULL;
+}
+
+void preload_set(const char *path, const char *sizes)
+{
+	const char *others = getenv("LD_PRELOAD");
+	_cleanup_(free) char *all =
+		format_text("%s%s%s", path, others ? ":" : "", others ? others : "");
+
+	if (all)
+		setenv("LD_PRELOAD", all, true);
+	setenv(RECORDER_SIZES, sizes ? sizes : "", true);
 }

@@ -3,6 +3,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/diff/growth.h"
 #include "cli/live/gate_words.h"
+#include "cli/live/preload.h"
 #include "cli/live/snap.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/output_file.h"
@@ -25,6 +26,7 @@ enum {
 	KEY_SNAPSHOTS,
 	KEY_WARM_UP,
 	KEY_KEEP,
+	KEY_STACKS,
 	KEY_FORMAT,
 	KEY_DEBUG_DIR,
 	KEY_DEBUGINFOD,
@@ -50,6 +52,8 @@ static const struct argp_option OPTIONS[] = {
 	  0 },
 	{ "warm-up", KEY_WARM_UP, "COUNT", 0, "Iterations before the first snapshot (2)", 0 },
 	{ "keep", KEY_KEEP, "DIR", 0, "Keep the snapshots in DIR, as 1.core, 2.core and so on", 0 },
+	{ "stacks", KEY_STACKS, NULL, 0,
+	  "Preload the recorder into PROGRAM, to say who allocated what grows", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Write the report in FORMAT, as for cores", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Also write the report to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
@@ -75,6 +79,7 @@ struct soak_options {
 	const char *keep;
 	const char *format;
 	struct report_file_names files; /* of -o */
+	bool stacks;
 	bool quiet;
 	bool no_content;
 	bool no_cache;
@@ -92,6 +97,7 @@ static const struct switch_place places[] = {
 	PLACE_GIVEN(KEY_WARM_UP, PLACE_COUNT, struct soak_options, warm_up, has_warm_up),
 	PLACE(KEY_KEEP, PLACE_TEXT, struct soak_options, keep),
 	PLACE(KEY_FORMAT, PLACE_TEXT, struct soak_options, format),
+	PLACE(KEY_STACKS, PLACE_FLAG, struct soak_options, stacks),
 	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct soak_options, no_content),
 	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct soak_options, no_cache),
 	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct soak_options, debug.debug_directory),
@@ -147,6 +153,9 @@ static struct error *check(struct soak_options *options)
 		return error_create(ERROR_USAGE, "no iteration is given: --every COMMAND or TIME");
 	if (!options->program == !options->process)
 		return error_create(ERROR_USAGE, "give a program or --pid PID");
+	if (options->stacks && options->process)
+		return error_create(ERROR_USAGE,
+				    "--stacks is for a program that soak starts, not for --pid");
 	if (options->has_iterations && options->has_snapshots)
 		return error_create(ERROR_USAGE, "give --iterations or --snapshots");
 	if (options->has_iterations)
@@ -194,6 +203,7 @@ static const double STARTING = 30, BETWEEN = 0.2, ENDING = 10, RESTING = 0.1;
 struct soak {
 	struct soak_options options;
 	struct session session;
+	char *preload; /* the recorder's file; owned */
 	pid_t process;
 	int end;	 /* a file that can be read when it has ended */
 	bool is_started; /* by us: it is to be ended */
@@ -266,11 +276,15 @@ static struct error *start_program(struct soak *soak)
 	pid_t heapcore = getpid();
 	int failure = 0, told[2];
 
+	if (soak->options.stacks)
+		TRY(preload_unpack(&soak->preload));
 	if (pipe2(told, O_CLOEXEC) < 0)
 		return error_system("a pipe");
 	soak->process = fork();
 	if (soak->process == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (soak->preload)
+			preload_set(soak->preload, NULL);
 		if (getppid() == heapcore)
 			become(program[0], program);
 		failure = errno;
@@ -474,6 +488,9 @@ static struct error *soak_all(struct soak *soak, int count, char **arguments)
 static void soak_deinit(struct soak *soak)
 {
 	end_process(soak);
+	if (soak->preload)
+		unlink(soak->preload);
+	free(soak->preload);
 	session_deinit(&soak->session);
 	for (size_t i = 0; i < MOST_CORES; i++) {
 		if (soak->files[i] > 0)

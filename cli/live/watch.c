@@ -3,9 +3,9 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/capture/machine.h"
-#include "analyzer/capture/recorder.h"
 #include "analyzer/capture/tracer.h"
 #include "analyzer/runtimes/runtime.h"
+#include "cli/live/preload.h"
 #include "cli/live/snap.h"
 #include "cli/prompt/output_file.h"
 
@@ -326,17 +326,6 @@ static void tell_birth(int births, enum birth_step step, int failure)
 		_exit(EXIT_NOT_ANALYSED);
 }
 
-static void preload(const struct watch_options *options)
-{
-	const char *others = getenv("LD_PRELOAD");
-	_cleanup_(free) char *all =
-		format_text("%s%s%s", options->preload, others ? ":" : "", others ? others : "");
-
-	if (all)
-		setenv("LD_PRELOAD", all, true);
-	setenv(RECORDER_SIZES, options->sizes ? options->sizes : "", true);
-}
-
 /* It reads from the beginning again; a terminal is left to the user. */
 static void begin_again(void)
 {
@@ -364,7 +353,7 @@ static void become_program(const struct watch_options *options, int gate, int bi
 	if (weaker)
 		tell_birth(births, BIRTH_WEAKER, 0);
 	if (options->preload)
-		preload(options);
+		preload_set(options->preload, options->sizes);
 	if (options->again)
 		begin_again();
 	execvp(arguments[0], arguments);

@@ -158,18 +158,27 @@ class RecipesTest(unittest.TestCase):
     def test_github(self):
         steps = self.workflow("github")["jobs"]["gate"]["steps"]
         summary = os.path.join(self.folder, "summary")
-        self.environment = dict(self.environment, GITHUB_STEP_SUMMARY=summary)
-        ran = []
+        self.environment = dict(self.environment, GITHUB_STEP_SUMMARY=summary,
+                                GITHUB_ACTIONS="true")
+        ran, written = [], ""
         for step in steps:
             if "run" in step and step["name"] != "Get heapcore":
                 ran.append(step["name"])
-                self.run_block(step["run"], 1 if step["name"] == "Test" else 0)
+                written += self.run_block(step["run"], 1 if step["name"] == "Test" else 0)
         self.assertEqual(ran, ["Build", "Test", "Summary"])
         upload = [step["with"]["sarif_file"] for step in steps
                   if "upload-sarif" in step.get("uses", "")]
         self.assertTrue(os.path.getsize(os.path.join(self.folder, *upload)))
         with open(summary, encoding="utf-8") as file:
             self.assertIn("| failed |", file.read())
+        # GitHub shows it beside the line that allocates.
+        (place, text), = re.findall(r"^::error ([^:]*)::(.*)$", written, re.MULTILINE)
+        properties = dict(pair.split("=", 1) for pair in place.split(","))
+        self.assertEqual(properties["file"], EXAMPLE)
+        with open(os.path.join(self.folder, EXAMPLE), encoding="utf-8") as file:
+            line = file.read().splitlines()[int(properties["line"]) - 1]
+        self.assertIn("calloc(", line)
+        self.assertIn("allocated by order_create", text)
 
     def test_gitlab(self):
         job = self.workflow("gitlab")["leaks"]

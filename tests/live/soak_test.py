@@ -92,6 +92,15 @@ class SoakTest(harness.LiveTest):
             "Gate failed: 1 kind grows in each of 5 iterations.",
         ])
 
+    @unittest.skipIf(harness.SANITIZED, "the sanitizer has a malloc of its own")
+    def test_who_allocated_what_grows_is_said(self):
+        lines = self.check(self.soak(self.service("keep"), "--stacks"), FOUND)
+        self.assertRegex(lines[0], r"^registry \(soak\): \+1 x struct job an iteration, 280 bytes "
+                                   r"in 5, allocated by \w+ \(soak\.c:\d+\)$")
+        self.assertEqual([name for name in os.listdir(self.folder) if "recorder" in name], [])
+        result = harness.run(harness.HEAPCORE, "soak", "--every", "1s", "--stacks", "--pid", "1")
+        self.assertIn("not for --pid", result.stderr)
+
     def test_growth_in_changing_sizes_is_its_holders(self):
         lines = self.check(self.soak(self.service("mixed")), FOUND)
         self.assertIn("notes (soak): +1 ", lines[0])

@@ -202,6 +202,45 @@ class StacksTest(LiveTest):
                 self.assertIn(f"the calls that allocated what leaked are not known: {reason}", text)
                 self.assertFalse(self.stacks(tables))
 
+    def test_cores_of_a_recorded_run_say_who_allocated(self):
+        """In `diff` and `export alys`."""
+        program = self.compile("grow", flags=("-g", "-O0"), text="""
+            #include <stdlib.h>
+            #include <string.h>
+            struct conn { struct conn *next; long words[9]; } *kept;
+            char *texts[100];
+            struct conn *conn_new(void) { return malloc(sizeof(struct conn)); }
+            char *text_new(void) { return strdup("a text that is long enough"); }
+            int main(int count, char **arguments)
+            {
+                for (int i = 0; i < atoi(arguments[1]); i++) {
+                    struct conn *conn = conn_new();
+                    conn->next = kept;
+                    kept = conn;
+                    texts[i] = i % 2 ? text_new() : NULL;
+                }
+                return 0;
+            }""")
+        cores = {}
+        for count in 10, 20:
+            cores[count] = self.path(f"{count}.core")
+            self.run_gate("--stacks=always", "--core", cores[count], "--", program, str(count),
+                          status=harness.FINE)
+        result = harness.run(harness.HEAPCORE, "--format=json", cores[20], "diff", cores[10],
+                             "--by", "caller")
+        rows = [row for table in json.loads(result.stdout)["tables"] for row in table["rows"]]
+        found = {row["kind"].split(" (")[0]: row["growth_count"] for row in rows if row.get("kind")}
+        self.assertEqual(found, {"conn_new": 10, "text_new": 5})
+        result = harness.run(harness.HEAPCORE, cores[20], "export", "alys")
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+        names = collections.Counter(" ".join(call["name"] for call in record["stack"][-2:])
+                                    for record in records)
+        self.assertEqual(names["conn_new main"], 20)
+        self.assertEqual(names["text_new main"], 10)
+        first = next(record for record in records if record["size"] == 88)
+        self.assertEqual({*first, *first["stack"][0]}, {"id", "time", "kind", "addr", "size",
+                                                        "stack", "ip", "file", "line", "name"})
+
     def test_what_had_no_room_is_said(self):
         # 2^18 ways lead to the allocation; three quarters of that is what there is room for.
         program = self.compile("ways", text="""
