@@ -26,6 +26,7 @@ struct export
 	struct analysis *analysis;
 	const struct bitmap *members;
 	const struct owners *owners; /* NULL: the format lists members */
+	bool has_stacks;	     /* the owners are who allocated (stacks.h) */
 	enum owner_measure measure;  /* the measure for formats with only one */
 	enum export_graph graph;     /* of pictures */
 	uint64_t limit;		     /* of frames, or what the format is made of */
@@ -38,7 +39,8 @@ struct export_format {
 	const char *summary; /* the viewers, for help */
 	bool is_binary;
 	bool lists_members;
-	uint64_t limit; /* unless the user gives one */
+	bool prefers_stacks; /* to who holds the memory, where the recorder noted them */
+	uint64_t limit;	     /* unless the user gives one */
 	/* Failures to write are left to the writer's owner. NULL: save() writes a file itself. */
 	struct error *(*write)(const struct export *export, struct writer *writer);
 	/* Write all of the core to an empty file; after an error, it is of no use. */

@@ -5,6 +5,7 @@ and against valgrind.
 """
 
 import collections
+import gzip
 import json
 import os
 import re
@@ -202,8 +203,21 @@ class StacksTest(LiveTest):
                 self.assertIn(f"the calls that allocated what leaked are not known: {reason}", text)
                 self.assertFalse(self.stacks(tables))
 
+    def check_viewers(self, core):
+        """heaptrack and pprof get the calls, not who holds."""
+        text = harness.run(harness.HEAPCORE, core, "export", "heaptrack").stdout
+        strings = [line.split(" ", 2)[2] for line in text.splitlines() if line.startswith("s ")]
+        for name in "conn_new", "text_new", "main":
+            self.assertTrue(any(string.startswith(f"{name} (") for string in strings), strings)
+        self.assertFalse(any("kept" in string for string in strings), strings)
+        self.assertEqual(sum(line.startswith("+") for line in text.splitlines()), 31)
+        profile = self.path("used.pb.gz")
+        harness.run(harness.HEAPCORE, core, "export", "pprof", "-o", profile)
+        with gzip.open(profile) as file:
+            self.assertIn(b"conn_new (", file.read())
+
     def test_cores_of_a_recorded_run_say_who_allocated(self):
-        """In `diff` and `export alys`."""
+        """In `diff` and `export`."""
         program = self.compile("grow", flags=("-g", "-O0"), text="""
             #include <stdlib.h>
             #include <string.h>
@@ -237,6 +251,7 @@ class StacksTest(LiveTest):
                                     for record in records)
         self.assertEqual(names["conn_new main"], 20)
         self.assertEqual(names["text_new main"], 10)
+        self.check_viewers(cores[20])
         first = next(record for record in records if record["size"] == 88)
         self.assertEqual({*first, *first["stack"][0]}, {"id", "time", "kind", "addr", "size",
                                                         "stack", "ip", "file", "line", "name"})

@@ -124,6 +124,7 @@ static struct error *heaptrack_write(const struct export *export, struct writer 
 const struct export_format export_format_heaptrack = {
 	.name = "heaptrack",
 	.summary = "a recording for heaptrack_gui and heaptrack_print",
+	.prefers_stacks = true,
 	.limit = 100000,
 	.write = heaptrack_write,
 };

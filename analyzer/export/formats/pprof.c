@@ -248,7 +248,8 @@ static void write_cell(struct profile *profile, const struct cell *cell)
 	write_path(profile, cell->frame, &sample);
 	write_values(&sample, values);
 	write_label(profile, &sample, "arena", arena);
-	write_label(profile, &sample, "sureness", sureness(profile, cell->frame));
+	if (!profile->export->has_stacks)
+		write_label(profile, &sample, "sureness", sureness(profile, cell->frame));
 	if (cell->size)
 		write_size(profile, &sample, cell->size);
 	protobuf_message(&profile->out, PROFILE_SAMPLE, &sample);
@@ -395,6 +396,7 @@ const struct export_format export_format_pprof = {
 	.summary =
 		"a profile for pprof: objects, bytes, retained, leaked; labels of arena, size, sureness",
 	.is_binary = true,
+	.prefers_stacks = true,
 	.limit = 20000,
 	.write = pprof_write,
 };
