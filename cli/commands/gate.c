@@ -495,7 +495,7 @@ static struct error *cannot_tell(const struct gate *gate)
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "the gate cannot decide, so %s is unchanged: %s",
 				    options->baseline, why);
-	return error_create(ERROR_NOT_SUPPORTED, "the gate cannot tell: %s", why);
+	return error_create(ERROR_NOT_SUPPORTED, "the gate cannot decide: %s", why);
 }
 
 static struct error *conclude(const struct gate *gate)

@@ -117,7 +117,7 @@ struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kin
 	if (!error || error_code(error) == ERROR_NO_MEMORY ||
 	    error_code(error) == ERROR_INTERRUPTED)
 		return error;
-	text = format_text("the calls that allocated what leaked are not known: %s",
+	text = format_text("the calls that allocated the leaks are not known: %s",
 			   error_message(error));
 	error_destroy(error);
 	TRY_MEMORY(text);
@@ -161,7 +161,7 @@ static void write_leak(const struct leak_stacks *stacks, const struct leak_stack
 {
 	static const struct table table = TABLE(
 		"leak stack",
-		"Leak {fingerprint}: of {roots,}[ {run}], {count,} {count|was|were} allocated by",
+		"Leak {fingerprint}: {count,} of {roots,}[ {run}] {count|was|were} allocated by",
 		{ "fingerprint", VALUE_TEXT }, { "stack", VALUE_NUMBER }, { "roots", VALUE_COUNT },
 		{ "count", VALUE_COUNT }, { "run", VALUE_TEXT });
 	static const struct table rest = TABLE(
@@ -197,7 +197,7 @@ void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks 
 {
 	static const struct table short_of_memory = TABLE(
 		"lost stacks",
-		"Who allocated {count,} {count|block|blocks} was not recorded: the recorder had no room",
+		"{count,} {count|block has|blocks have} no recorded caller: the recorder had no room",
 		{ "count", VALUE_COUNT });
 	const struct leak_stack *first, *end = stacks->list.items + stacks->list.count;
 	size_t count;

@@ -213,7 +213,7 @@ static struct error *judge(const struct fleet_verdict *verdict, struct report *r
 		return error_create(ERROR_FOUND, "the gate failed");
 	return verdict->doubtful
 		       ? error_create(ERROR_NOT_SUPPORTED,
-				      "the gate cannot tell: %" PRId64
+				      "the gate cannot decide: %" PRId64
 				      " of the cores could not be analysed, or only in part",
 				      verdict->doubtful)
 		       : NULL;

@@ -92,7 +92,7 @@ static const struct argp_option OPTIONS[] = {
 	{ "follow-forks", KEY_FOLLOW, NULL, 0,
 	  "Also analyse the program's children and theirs, and follow daemons to their end", 0 },
 	{ "stacks", KEY_STACKS, "WHEN", 0,
-	  "Show the calls that allocated what leaked: 'auto' runs PROGRAM once more for that if it leaked too much, its output and a terminal's input left out (default); 'always' records in the only run, 'never' does not",
+	  "Show the calls that allocated the leaks: 'auto' runs PROGRAM once more if it leaked too much, without its output and a terminal's input (default); 'always' records in the only run, 'never' does not",
 	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
 	  "End the program (SIGTERM, later SIGKILL) if it takes longer", 0 },
@@ -598,12 +598,12 @@ static struct error *run_again(void *data, const char *sizes, char **ret)
 		if (run->input < 0) {
 			session_note(
 				&run->session,
-				"note: the calls that allocated what leaked are not known: standard input cannot be read again; use --stacks=always");
+				"note: the calls that allocated the leaks are not known: standard input cannot be read again; use --stacks=always");
 			return NULL;
 		}
 		session_note(
 			&run->session,
-			"note: %s runs once more, for the calls that allocated what leaked (--stacks=never leaves that out)",
+			"note: %s runs once more to record the calls that allocated the leaks (--stacks=never skips that)",
 			run->options->program[0]);
 		TRY(preload_unpack(&run->preload));
 		TRY(record(run, sizes));

@@ -435,7 +435,7 @@ class GateTest(unittest.TestCase):
                 file.write(data[:len(data) * 2 // 3])
             gate = Gate(path, *words, status=3)
             self.assertEqual(gate.outcome()["outcome"], "incomplete")
-            self.assertIn("the gate cannot tell", gate.errors)
+            self.assertIn("the gate cannot decide", gate.errors)
 
     def test_an_allocator_that_is_not_understood_is_never_passed(self):
         result = run("run", "--", "env", f"LD_PRELOAD={bump_malloc()}",
