@@ -45,15 +45,8 @@ const struct runtime runtime_node = {
 	.name = "node",
 	.modules = "libnode.so|node$|nodejs$|=node_module_register",
 	.space_size = sizeof(struct node),
-	.release = node_release,
-	.find_objects = node_find_objects,
-	.is_link = node_is_link,
-	.find_unused = node_find_unused,
-	.find_globals = node_find_globals,
-	.visit_links = node_visit_links,
-	.target_of = node_tagged,
-	.tell_step = node_tell_step,
 	.pages = &pages,
 	.leaks_note =
 		"Node.js is loaded: V8's objects are not counted as allocations, and hold what they refer to until V8 frees them",
+	SLOTS(FILL_SLOT, NODE_SLOTS)
 };

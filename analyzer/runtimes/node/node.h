@@ -51,14 +51,7 @@ bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_sco
 /* The name of the function that the word is the tagged address of; false: it has none. */
 bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
 
-/* The slots of struct runtime. */
-void node_release(struct object_space *space);
-struct error *node_find_objects(struct object_space *space, struct debug *debug);
-struct error *node_find_globals(struct object_space *space, struct bitmap *ret);
-struct error *node_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-			       object_link_visitor *visit, void *data);
-uint64_t node_tagged(const struct object_space *space, allocation_id id);
-bool node_tell_step(struct object_path *path, const struct object_link *link);
-struct error *node_find_unused(struct object_space *space, struct unused *ret);
-bool node_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		  uint64_t word, uint64_t place);
+#define NODE_SLOTS                                                                               \
+	node, release, find_objects, is_link, find_unused, find_globals, visit_links, target_of, \
+		tell_step
+SLOTS(DECLARE_SLOT, NODE_SLOTS);

@@ -245,7 +245,7 @@ static struct walk walk_of(const struct node *node, object_link_visitor *visit, 
 	};
 }
 
-uint64_t node_tagged(const struct object_space *space, allocation_id id)
+uint64_t node_target_of(const struct object_space *space, allocation_id id)
 {
 	return allocation_start(space->index, id) + V8_STRONG;
 }

@@ -3,7 +3,6 @@
  * lists all, if it was needed; or else from @ISA.
  */
 #include "analyzer/runtimes/perl/links.h"
-#include "analyzer/runtimes/perl/objects.h"
 
 enum {
 	ORDERS = 32, /* of struct xpvhv_aux */
@@ -84,6 +83,6 @@ bool perl_visit_bases(struct object_space *space, uint64_t number,
 	else
 		perl_visit_entries(perl, &view, &head, find_isa, &bases);
 	if (bases.list)
-		perl_visit_links(perl, &view, bases.list, visit_name, &bases);
+		perl_walk_links(perl, &view, bases.list, visit_name, &bases);
 	return bases.is_over;
 }

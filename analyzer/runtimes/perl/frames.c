@@ -2,7 +2,6 @@
  * The calls of Perl that threads are in.
  */
 #include "analyzer/runtimes/perl/links.h"
-#include "analyzer/runtimes/perl/objects.h"
 
 #include "analyzer/base/text.h"
 

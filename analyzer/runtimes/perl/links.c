@@ -166,8 +166,8 @@ void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, u
 			return;
 }
 
-void perl_visit_links(struct perl *perl, struct view *view, uint64_t address,
-		      object_link_visitor *follow, void *data)
+void perl_walk_links(struct perl *perl, struct view *view, uint64_t address,
+		     object_link_visitor *follow, void *data)
 {
 	struct object_link link = { .kind = LINK_REFERENT };
 	struct perl_head head;

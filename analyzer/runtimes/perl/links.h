@@ -22,8 +22,8 @@ enum perl_link_kind {
 };
 
 /* A link's name is of a slot; which, the address of a key (HEK) or of a variable's name. */
-void perl_visit_links(struct perl *perl, struct view *view, uint64_t address,
-		      object_link_visitor *follow, void *data);
+void perl_walk_links(struct perl *perl, struct view *view, uint64_t address,
+		     object_link_visitor *follow, void *data);
 
 /* Visit the variables of CODE in the depth-th call of it; 0: in any. number: see below. */
 void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,

@@ -1,5 +1,3 @@
-#include "analyzer/runtimes/perl/objects.h"
-
 #include "analyzer/runtimes/perl/space.h"
 
 #include <inttypes.h>

@@ -11,13 +11,13 @@
 
 enum { MOST_TEXT = 128 };
 
-struct error *perl_visit_object(struct object_space *space, allocation_id id, struct budget *steps,
-				object_link_visitor *visit, void *data)
+struct error *perl_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
+			       object_link_visitor *visit, void *data)
 {
 	struct view view = { space->image };
 
-	perl_visit_links((struct perl *)space, &view, allocation_start(space->index, id), visit,
-			 data);
+	perl_walk_links((struct perl *)space, &view, allocation_start(space->index, id), visit,
+			data);
 	return NULL;
 }
 

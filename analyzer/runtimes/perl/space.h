@@ -123,21 +123,12 @@ struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t sta
 
 /* Find all parts, in this order. */
 struct error *perl_find_interpreters(struct perl *perl);
-const char *perl_known_leak(struct object_space *space, allocation_id id);
 struct error *perl_find_parts(struct perl *perl);
 
 /* Learn where main programs are, and how names of variables are laid out. */
 void perl_learn_names(struct perl *perl);
 
-/* The slots of struct runtime. */
-struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
-				const struct frame_visitor *visitor);
-struct error *perl_find_globals(struct object_space *space, struct bitmap *ret);
-struct error *perl_find_locals(struct object_space *space, struct bitmap *ret);
-struct error *perl_visit_object(struct object_space *space, allocation_id id, struct budget *steps,
-				object_link_visitor *visit, void *data);
-bool perl_tell_step(struct object_path *path, const struct object_link *link);
-bool perl_is_link(const struct object_space *space, allocation_id source, allocation_id target,
-		  uint64_t word, uint64_t place);
-allocation_id perl_resolve(const struct object_space *space, allocation_id source, uint64_t word);
-bool perl_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);
+#define PERL_SLOTS                                                                        \
+	perl, release, find_objects, class_name, visit_bases, is_link, resolve, liveness, \
+		known_leak, visit_frames, find_globals, find_locals, visit_links, tell_step
+SLOTS(DECLARE_SLOT, PERL_SLOTS);

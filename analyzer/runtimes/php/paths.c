@@ -119,7 +119,7 @@ static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
 	walk_inside(walk, id, address, members + (uint64_t)PHP_VALUE * count);
 }
 
-uint64_t php_address_of(const struct object_space *space, allocation_id id)
+uint64_t php_target_of(const struct object_space *space, allocation_id id)
 {
 	const struct php *php = (const struct php *)space;
 
@@ -132,7 +132,7 @@ struct error *php_visit_links(struct object_space *space, allocation_id id, stru
 	struct php *php = (struct php *)space;
 	struct walk walk = { php, { space->image }, visit, data, { .kind = LINK_SAME }, false };
 	uint32_t class = php_class_at(php, id);
-	uint64_t address = php_address_of(space, id);
+	uint64_t address = php_target_of(space, id);
 
 	if (class == PHP_REFERENCE) {
 		follow(&walk, address + WORD);

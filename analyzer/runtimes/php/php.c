@@ -6,31 +6,12 @@
 #include "analyzer/runtimes/php/space.h"
 #include "analyzer/runtimes/php/values.h"
 
-const struct runtime runtime_php = {
-	.name = "php",
-	.modules = "php|libphp|mod_php|=zend_startup",
-	.space_size = sizeof(struct php),
-	.release = php_release,
-	.find_objects = php_find_objects,
-	.is_certain = true,
-	.class_name = php_class_name,
-	.visit_bases = php_visit_bases,
-	.may_refer = php_may_refer,
-	.is_link = php_is_link,
-	.find_unused = php_find_unused,
-	.resolve = php_resolve,
-	.is_counted = true,
-	.is_collecting = php_is_collecting,
-	.liveness = php_liveness,
-	.visit_code = php_visit_code,
-	.visit_frames = php_visit_frames,
-	.find_globals = php_find_globals,
-	.find_locals = php_find_locals,
-	.visit_links = php_visit_links,
-	.target_of = php_address_of,
-	.tell_step = php_tell_step,
-	.visit_members = php_visit_members,
-};
+const struct runtime runtime_php = { .name = "php",
+				     .modules = "php|libphp|mod_php|=zend_startup",
+				     .space_size = sizeof(struct php),
+				     .is_certain = true,
+				     .is_counted = true,
+				     SLOTS(FILL_SLOT, PHP_SLOTS) };
 
 static void inspect_elements(struct reader *reader, const struct subject *subject)
 {

@@ -313,7 +313,7 @@ static void walk_object(struct walk *walk, allocation_id id)
 	emit(walk, LINK_CLASS, object + TYPE, type->address, 0);
 }
 
-uint64_t python_address_of(const struct object_space *space, allocation_id id)
+uint64_t python_target_of(const struct object_space *space, allocation_id id)
 {
 	return python_object_at((const struct python *)space, id);
 }

@@ -110,30 +110,14 @@ static const struct object_pages pages = {
 	.measure = measure_pool,
 };
 
-const struct runtime runtime_python = {
-	.name = "python",
-	.modules = "python|libpython|=Py_Initialize",
-	.space_size = sizeof(struct python),
-	.release = python_release,
-	.find_objects = python_find_objects,
-	.is_certain = true,
-	.class_name = python_class_name,
-	.visit_bases = python_visit_bases,
-	.may_refer = python_may_refer,
-	.is_link = python_is_link,
-	.is_counted = true,
-	.is_collecting = python_is_collecting,
-	.liveness = python_liveness,
-	.known_leak = python_known_leak,
-	.visit_frames = python_visit_frames,
-	.find_globals = python_find_globals,
-	.find_locals = python_find_locals,
-	.visit_links = python_visit_links,
-	.target_of = python_address_of,
-	.tell_step = python_tell_step,
-	.integer = &integer,
-	.pages = &pages,
-};
+const struct runtime runtime_python = { .name = "python",
+					.modules = "python|libpython|=Py_Initialize",
+					.space_size = sizeof(struct python),
+					.is_certain = true,
+					.is_counted = true,
+					.integer = &integer,
+					.pages = &pages,
+					SLOTS(FILL_SLOT, PYTHON_SLOTS) };
 
 static bool read_list(struct reader *reader, struct memory_range range, const uint64_t *words,
 		      struct item_contents *ret)

@@ -38,12 +38,6 @@ void ruby_calls_deinit(struct ruby_calls *calls);
  */
 void ruby_find_stack(struct view *view, uint64_t data, uint64_t *ret_sp, uint64_t *ret_frame);
 
-/* The slots of struct runtime. */
-struct error *ruby_visit_frames(struct object_space *space, uint32_t thread,
-				const struct frame_visitor *visitor);
-struct error *ruby_visit_fiber_frames(struct object_space *space, const struct fiber *fiber,
-				      const struct frame_visitor *visitor);
-
 /* The calls of all fibers, those that run among them. */
 struct error *ruby_visit_all_fibers(struct object_space *space,
 				    const struct frame_visitor *visitor);

@@ -9,18 +9,6 @@
 
 #include "analyzer/runtimes/ruby/space.h"
 
-/* The slots of struct runtime; a class is the address of its object, or a type without a class. */
-void ruby_release(struct object_space *space);
-struct error *ruby_find_objects(struct object_space *space, struct debug *debug);
-const char *ruby_class_name(struct object_space *space, uint64_t number,
-			    enum class_name_kind *ret_kind);
-bool ruby_visit_bases(struct object_space *space, uint64_t number,
-		      bool (*visit)(void *data, const char *name), void *data);
-struct error *ruby_visit_code(struct object_space *space, object_code_visitor *visit, void *data);
-
-/* The slot of struct runtime, in losses.c. */
-const char *ruby_known_leak(struct object_space *space, allocation_id id);
-
 /* "T_STRING", and "iseq" of a T_IMEMO; NULL: not known. */
 const char *ruby_type_name(uint64_t type);
 const char *ruby_imemo_name(uint64_t kind);

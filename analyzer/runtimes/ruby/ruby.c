@@ -5,7 +5,6 @@
  */
 #include "allocators/ruby/ruby.h"
 #include "analyzer/runtimes/object_items.h"
-#include "analyzer/runtimes/ruby/fibers.h"
 #include "analyzer/runtimes/ruby/frames.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/slots.h"
@@ -75,30 +74,14 @@ const struct runtime runtime_ruby = {
 	.name = "ruby",
 	.modules = "ruby|libruby|=ruby_init",
 	.space_size = sizeof(struct ruby),
-	.release = ruby_release,
-	.find_fibers = ruby_find_fibers,
-	.fiber_registers = ruby_fiber_registers,
-	.find_objects = ruby_find_objects,
 	.is_certain = true,
-	.find_unused = ruby_find_unused,
-	.class_name = ruby_class_name,
-	.visit_bases = ruby_visit_bases,
-	.liveness = ruby_liveness,
-	.visit_code = ruby_visit_code,
-	.visit_frames = ruby_visit_frames,
-	.visit_fiber_frames = ruby_visit_fiber_frames,
-	.find_globals = ruby_find_globals,
-	.find_locals = ruby_find_locals,
-	.visit_links = ruby_visit_links,
-	.skips = ruby_skips,
-	.tell_step = ruby_tell_step,
 	.packed = "catch table", /* of rescue and ensure, in iseqs */
 	.integer = &integer,
 	.pages = &pages,
 	.leaks_note =
 		"Ruby is loaded, but no pages of its objects were found: what they refer to is not leaked, though Ruby may have dropped them",
-	.known_leak = ruby_known_leak,
 	.teardown = { "ruby_vm_destruct", "ruby_run_node" },
+	SLOTS(FILL_SLOT, RUBY_SLOTS)
 };
 
 /*

@@ -20,10 +20,8 @@ struct ruby {
 	struct ruby_calls calls;
 };
 
-/* The slots of struct runtime, in paths.c. */
-struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret);
-struct error *ruby_find_locals(struct object_space *space, struct bitmap *ret);
-struct error *ruby_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-			       object_link_visitor *visit, void *data);
-bool ruby_skips(struct object_space *space, struct view *view, const struct object_link *link);
-bool ruby_tell_step(struct object_path *path, const struct object_link *link);
+#define RUBY_SLOTS                                                                                 \
+	ruby, release, find_fibers, fiber_registers, find_objects, find_unused, class_name,        \
+		visit_bases, liveness, visit_code, visit_frames, visit_fiber_frames, find_globals, \
+		find_locals, visit_links, skips, tell_step, known_leak
+SLOTS(DECLARE_SLOT, RUBY_SLOTS);

@@ -18,9 +18,6 @@ struct ruby_unused {
 	struct budget steps;	  /* through entries of tables */
 };
 
-/* The slot of struct runtime. */
-struct error *ruby_find_unused(struct object_space *space, struct unused *ret);
-
 /* Read a table whose entries have a block of their own; false: there is none at address. */
 bool ruby_read_table(struct ruby_unused *search, uint64_t address, struct ruby_table *ret);
 

@@ -11,6 +11,3 @@ const char *ruby_value_class(struct ruby *ruby, struct view *view, uint64_t valu
 /* Write what a number, a symbol, a short text or a container says; false: the class says it all. */
 bool ruby_tell_value(const struct ruby *ruby, struct view *view, uint64_t value, char *ret,
 		     size_t size);
-
-/* The slot of struct runtime. */
-bool ruby_liveness(const struct object_space *space, allocation_id id, struct object_liveness *ret);

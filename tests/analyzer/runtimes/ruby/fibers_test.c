@@ -1,4 +1,4 @@
-#include "analyzer/runtimes/ruby/fibers.h"
+#include "analyzer/runtimes/ruby/objects.h"
 
 #include "tests/analyzer/image/core_builder.h"
 
