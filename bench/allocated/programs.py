@@ -822,6 +822,187 @@ def start_nasm(run):
     return wait_until_idle(process.pid)
 
 
+def start_tclsh(run):
+    os.environ["TCL_LIBRARY"] = str(run.binary.parent.parent / "library")
+    return wait_for_line(run.open(str(run.write("load.tcl", TCL))))
+
+
+TCL = f"""
+oo::class create Account {{
+    variable balance name
+    constructor {{i}} {{ set balance [expr {{$i * 1.5}}]; set name "account $i" }}
+    method total {{}} {{ return $balance }}
+}}
+for {{set i 0}} {{$i < {ITEMS}}} {{incr i}} {{
+    set name(key$i) "value $i"
+    dict set table [expr {{$i % 50}}] entry$i [list $i [expr {{$i * 1.5}}] text]
+    lappend lines "line $i of {ITEMS}"
+    proc f$i {{a {{b 2}}}} "if {{\\$a > $i}} {{return \\$b}}; foreach x {{1 2 3}} {{append s \\$x $i}}; set s"
+    f$i [expr {{$i % 3}}]
+    if {{$i % 50 == 0}} {{
+        lappend accounts [Account new $i]
+        namespace eval space$i "variable v $i; proc p {{}} {{variable v; return \\$v}}"
+        regexp "^(a|b$i)+$" "b$i" match
+        trace add variable name(key$i) write f$i
+        after [expr {{1000000 + $i}}] "f$i 1"
+        interp alias {{}} alias$i {{}} f$i 1
+    }}
+}}
+puts ready
+flush stdout
+gets stdin
+"""
+
+
+def start_duktape(run):
+    process = run.open("-i", str(run.write("load.js", MUJS.replace("readline();", ""))))
+    return wait_until_idle(process.pid)
+
+
+def start_remind(run):
+    lines = [f"SET v{i} {i} + \"text {i}\"\nFSET f{i}(a, b) a + {i} + {'i'}if(b > {i}, \"x\", a * 2 + strlen(a))\n"
+             f"REM {i % 28 + 1} Jan +{i % 9} MSG event {i} [f{i}(v{i}, 2)] of %b%\n"
+             f"OMIT {i % 28 + 1} {('Feb', 'Mar', 'Apr')[i % 3]}\nPUSH-OMIT-CONTEXT" for i in range(ITEMS // 5)]
+    other = run.write("other.rem", "\n".join(f"REM {i % 28 + 1} MSG note {i}" for i in range(ITEMS)))
+    os.mkfifo(run.folder / "pipe.rem")
+    source = run.write("load.rem", "\n".join(lines) + f"\nINCLUDE {other}\nINCLUDE {run.folder}/pipe.rem\n")
+    return wait_until_idle(run.open(str(source), stdout=subprocess.DEVNULL).pid)
+
+
+def start_cflow(run):
+    source = run.write("load.c", "".join(
+        f"typedef struct s{i} {{ int a{i}; struct s{i} *next; }} t{i};\n"
+        f"static int f{i}(t{i} *p, int n) {{ if (n) return f{i // 2}(p, n - 1) + f{i // 3}(p, 2); "
+        f"return p->a{i} + g{i % 50}(n); }}\n" for i in range(ITEMS)))
+    os.mkfifo(run.folder / "pipe.c")
+    return wait_until_idle(run.open("--all", "--xref", str(source), str(run.folder / "pipe.c")).pid)
+
+
+def start_sed(run):
+    script = "".join(f"/^a{i}*\\(b\\|c{i % 9}\\)$/,/end {i}/{{ s/x{i}\\([a-z]*\\)/y\\1{i}/g; :l{i}\n t l{i}\n }}\n"
+                     f"{i + 5}a\\\ntext {i} to append\n{i}!y/abc/xyz/\n" for i in range(1, ITEMS // 10))
+    process = run.open("-n", "-f", str(run.write("load.sed", script)))
+    feed(process, "".join(f"aaa{i}b and {'more' * (i % 30)}\n" for i in range(50)))
+    return wait_until_idle(process.pid)
+
+
+SCHEME = f"""
+(define (account i) (list (string-append "account " (number->string i)) (* i 1.5) (vector i (+ i 1) "text")))
+(define accounts '())
+(define functions '())
+(define (fill i)
+  (if (< i {ITEMS})
+      (begin (set! accounts (cons (account i) accounts))
+             (set! functions (cons (lambda (x) (+ x i)) functions))
+             (string->symbol (string-append "symbol" (number->string i)))
+             (fill (+ i 1)))))
+(fill 0)
+(define (text) "{'long text ' * 20}")
+"""
+
+
+def start_tinyscheme(run):
+    os.environ["TINYSCHEMEINIT"] = str(run.binary.parent / "init.scm")
+    return wait_until_idle(run.open(str(run.write("load.scm", SCHEME)), "-").pid)
+
+
+def start_flex(run):
+    lines = ["%option noyywrap", "%{", "#include <stdio.h>", "%}"]
+    lines += [f"NAME{i} [a-z{i % 10}]+" for i in range(100)] + [f"%x STATE{i}" for i in range(100)] + ["%%"]
+    for i in range(ITEMS // 5):
+        lines += [f'"word{i}" {{ return {i}; }}', f"<STATE{i % 100}>{{NAME{i % 100}}}[0-9]{{2,4}} {{ /* {i} */ }}"]
+    process = run.open("-t", stdout=subprocess.DEVNULL)
+    feed(process, "\n".join(lines) + "\n")
+    return wait_until_idle(process.pid)
+
+
+def start_cscope(run):
+    run.write("load.c", "".join(
+        f"struct s{i} {{ int a{i}; }};\n#define M{i}(x) ((x) + {i})\n"
+        f"static int f{i}(struct s{i} *p, int n) {{ return M{i}(n) + f{i // 2}(p, n) + g{i % 50}(n); }}\n"
+        for i in range(ITEMS)))
+    process = run.open("-l", "load.c")
+    feed(process, "0f10\n3g7\n2f100\n4a4999\n")
+    return wait_until_idle(process.pid)
+
+
+NEWLISP = f"""
+(define (account i) (list (string "account " i) (mul i 1.5) (list i (+ i 1) "text")))
+(set 'accounts '())
+(new Tree 'Table)
+(dotimes (i {ITEMS})
+  (push (account i) accounts)
+  (Table (string "key" i) (list i (string "value " i)))
+  (set (sym (string "symbol" i)) i)
+  (set (sym (string "f" i)) (eval-string (string "(lambda (x) (if (> x " i ") (+ x 1) (append \\"a\\" (string x))))"))))
+(set 'grid (array 50 20 (sequence 1 1000)))
+"""
+
+
+def start_newlisp(run):
+    process = run.open(str(run.write("load.lsp", NEWLISP)))
+    feed(process, '(find "key1" (map first accounts))\n')
+    return wait_until_idle(process.pid)
+
+
+def start_byacc(run):
+    lines = [f"%token T{i} {300 + i}" for i in range(ITEMS // 5)]
+    lines += [f"%left '{chr(97 + i)}'" for i in range(20)] + ["%%", "all: rule0 | all rule0 ;"]
+    for i in range(ITEMS // 5):
+        lines += [f"rule{i}: T{i} rule{(i + 1) % 1000} T{i // 2} {{ $$ = $1 + {i}; }}",
+                  f"  | T{i // 3} '{chr(97 + i % 20)}' {{ run({i}); }} T{i} %prec 'a' | ;"]
+    os.mkfifo(run.folder / "pipe.y")
+    process = run.open(str(run.folder / "pipe.y"))
+    pipe = open(run.folder / "pipe.y", "w", encoding="ascii")
+    run.stack.callback(pipe.close)
+    pipe.write("\n".join(lines) + "\n")
+    pipe.flush()
+    return wait_until_idle(process.pid)
+
+
+def start_cproto(run):
+    process = run.open("-E", "0", "-a", stdout=subprocess.DEVNULL)
+    feed(process, "".join(
+        f"typedef struct s{i} {{ int a{i}; struct s{i} *next; }} t{i};\nenum e{i} {{ E{i}_A, E{i}_B }};\n"
+        f"t{i} *f{i}(t{i} *p, int n, int (*call)(t{i} *, char **)) {{ return p; }}\nextern t{i} v{i}[10];\n"
+        for i in range(ITEMS)))
+    return wait_until_idle(process.pid)
+
+
+def start_tinyproxy(run):
+    port = 28881
+    filters = run.write("filter", "".join(f"^bad{i}\\.example$\n" for i in range(1000)))
+    config = run.write("tinyproxy.conf", f"Port {port}\nListen 127.0.0.1\nTimeout 600\nMaxClients 300\n"
+                       f"Filter \"{filters}\"\nLogLevel Error\nViaProxyName \"proxy\"\n" + "".join(
+                           f"Allow 10.{i // 200}.{i % 200}.0/24\nAddHeader \"X-H{i}\" \"value {i}\"\n"
+                           f"Upstream http 10.0.0.{i % 200}:8080 \".site{i}.example\"\nConnectPort {1000 + i}\n"
+                           f"ErrorFile {400 + i} \"/e{i}\"\n" for i in range(200)) + "Allow 127.0.0.1\n")
+    process = run.open("-d", "-c", str(config))
+    time.sleep(1)
+    for number in range(100):
+        client = socket.create_connection(("127.0.0.1", port))
+        run.stack.callback(client.close)
+        client.sendall(f"GET http://site{number}.example/ HTTP/1.1\r\nHost: site{number}.example\r\n"
+                       f"X-Text: {'x' * number}\r\nCookie: a={number}\r\n".encode())
+    return wait_until_idle(process.pid)
+
+
+def start_busybox(run):
+    return wait_for_line(run.open("awk", "-f", str(run.write("load.awk", MAWK))))
+
+
+def start_troff(run):
+    tree = run.binary.parent
+    process = run.open("-M", str(tree / "tmac"), "-F", str(tree / "font"), "-F", str(tree), "-T", "ps",
+                       stdout=subprocess.DEVNULL)
+    feed(process, "".join(
+        f".de M{i}\n.ds S{i} text \\\\$1 of {i}\n.nr N{i} +{i}\n.if \\\\n(.$ .br\n..\n.M{i} one\n"
+        f".di D{i % 50}\nsome words \\fBin bold\\fP and {i} more, which fill a line or two of it\n.di\n"
+        f".ch M{i} {i}u\n.am M{i // 2}\n.tm\n..\n" for i in range(ITEMS // 5)))
+    feed(process, "words of a line that is not yet \\s+2full")
+    return wait_until_idle(process.pid)
+
+
 LUA_SITE = Site(
     wrappers=r"l_alloc|luaM_\w+_|luaC_newobj|luaM_saferealloc_|realloc\w*",
     functions={"createstrobj": "TString", "luaF_newLclosure": "LClosure",
@@ -871,8 +1052,9 @@ PROGRAMS = (
             Site(wrappers=r"ngx_(m|p|pc|pn)alloc|ngx_alloc|ngx_palloc_\w+")),
     Program("gawk", "gawk", f"./configure -q --disable-extensions CFLAGS='{FLAGS}' "
             f"&& {MAKE} -C support && {MAKE} gawk", "gawk", start_gawk,
-            Site(wrappers=r"(m|c|re|e|er|ez)malloc\w*|pma_\w+|more_blocks",
-                 values={"emalloc": 0, "ezalloc": 0, "erealloc": 0})),
+            Site(wrappers=r"(m|c|re|e|er|ez)malloc\w*|pma_\w+",
+                 # Slabs of all that a "block_item" is the link of.
+                 unsaid="more_blocks", values={"emalloc": 0, "ezalloc": 0, "erealloc": 0})),
     Program("lighttpd", "lighttpd", "./configure -q --without-zlib --without-bzip2 "
             f"CFLAGS='{FLAGS}' && {MAKE}", "src/lighttpd", start_lighttpd,
             Site(wrappers=r"ck_\w*alloc\w*")),
@@ -932,7 +1114,7 @@ PROGRAMS = (
     Program("dash", "dash", f"autoreconf -fi; ./configure -q CFLAGS='{FLAGS}' && {MAKE}",
             "src/dash", start_dash, Site(wrappers=r"ck\w*alloc|savestr"), held_out=True),
     Program("tcc", "tcc", f"./configure --debug --extra-cflags='{FLAGS}' && {MAKE} tcc", "tcc", start_tcc,
-            Site(wrappers=r"tcc_\w*alloc\w*|tal_\w+"), held_out=True),
+            Site(wrappers=r"tcc_\w*alloc\w*|tal_\w+", unsaid="dynarray_add"), held_out=True),
     Program("mujs", "mujs", f"gcc {FLAGS} -o mujs main.c one.c -lm", "mujs", start_mujs,
             Site(wrappers=r"js_\w*alloc"), held_out=True),
     Program("jimtcl", "jimtcl", f"CFLAGS='{FLAGS}' ./configure --disable-docs && {MAKE} jimsh",
@@ -951,4 +1133,37 @@ PROGRAMS = (
             Site(wrappers=r"defaultAlloc|\w*Alloc|\w*Realloc|tmbstrn?dup"), held_out=True),
     Program("nasm", "nasm", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} nasm", "nasm", start_nasm,
             Site(wrappers=r"nasm_\w*alloc\w*|nasm_\w*dup\w*"), held_out=True),
+    Program("tclsh", "tcl8.6", f"cd unix && ./configure -q --disable-shared CFLAGS='{FLAGS}' && {MAKE} tclsh",
+            "unix/tclsh", start_tclsh, Site(wrappers=r"Tcl\w*(Alloc|Realloc)\w*|AllocateHashTable", types={
+                "TclStackAlloc": 1}), held_out=True),
+    Program("duktape", "duktape", f"{MAKE} -f Makefile.cmdline CCOPTS='{FLAGS} -std=c99 -Iexamples/cmdline -Isrc "
+            "-DDUK_CMDLINE_PRINTALERT_SUPPORT -Iextras/print-alert -DDUK_CMDLINE_CONSOLE_SUPPORT -Iextras/console "
+            "-DDUK_CMDLINE_LOGGING_SUPPORT -Iextras/logging -DDUK_CMDLINE_MODULE_SUPPORT -Iextras/module-duktape'",
+            "duk", start_duktape, held_out=True),
+    Program("remind", "remind", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C src remind", "src/remind",
+            start_remind, Site(types={"NEW": 0}), held_out=True),
+    Program("cflow", "cflow", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE} -C gnu && {MAKE} -C src cflow",
+            "src/cflow", start_cflow, held_out=True),
+    Program("sed", "sed", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE} sed/sed", "sed/sed", start_sed,
+            Site(wrappers=r"ck_\w*alloc\w*", types={"XCALLOC": 1, "OB_MALLOC": 2}), held_out=True),
+    Program("tinyscheme", "tinyscheme", f"gcc {FLAGS} -DUSE_DL=0 -DSTANDALONE=1 -I. -o tinyscheme scheme.c -lm -ldl",
+            "tinyscheme", start_tinyscheme, held_out=True),
+    Program("flex", "flex", f"./configure -q --disable-nls --disable-shared CFLAGS='{FLAGS}' && {MAKE} -C src AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=: flex",
+            "src/flex", start_flex, generate="autoreconf -fi", held_out=True),
+    Program("cscope", "cscope", f"./configure -q CFLAGS='{FLAGS}' && {MAKE}", "src/cscope", start_cscope,
+            Site(wrappers=r"my\w*alloc|my_strdup"), held_out=True),
+    Program("newlisp", "newlisp", f"gcc -c {FLAGS} -std=gnu89 -fcommon -DNEWLISP64 -DSUPPORT_UTF8 -DLINUX -D_GNU_SOURCE newlisp.c nl-*.c pcre.c "
+            "&& gcc -o newlisp newlisp.o nl-*.o pcre.o -lm -ldl", "newlisp", start_newlisp,
+            Site(wrappers=r"(alloc|calloc|realloc)Memory"), held_out=True),
+    Program("byacc", "byacc", f"./configure -q CFLAGS='{FLAGS}' && {MAKE}", "yacc", start_byacc,
+            Site(types={"TMALLOC": 0, "NEW": 0, "NEW2": 1, "TREALLOC": 0, "TCMALLOC": 0}), held_out=True),
+    Program("cproto", "cproto", f"./configure -q CFLAGS='{FLAGS}' && {MAKE}", "cproto", start_cproto,
+            Site(wrappers=r"xMalloc|xRealloc|xStrdup"), held_out=True),
+    Program("tinyproxy", "tinyproxy", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C src", "src/tinyproxy",
+            start_tinyproxy, Site(wrappers=r"safe\w+|debugging_\w+"), held_out=True),
+    Program("busybox", "busybox", f"make -s defconfig && sed -i 's/CONFIG_TC=y/CONFIG_TC=n/' .config && {MAKE} "
+            f"EXTRA_CFLAGS='{FLAGS}' SKIP_STRIP=y busybox_unstripped", "busybox_unstripped", start_busybox,
+            Site(wrappers=r"x\w*alloc|qrealloc|xstrn?dup"), held_out=True),
+    Program("troff", "groff", f"./configure -q --without-x CFLAGS='{FLAGS}' CXXFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=:", "troff",
+            start_troff, Site(wrappers=r"_Zn[wa]m|operator new.*"), held_out=True),
 )
