@@ -1,6 +1,7 @@
 /*
- * Who allocated the memory, in the shape of an ownership tree (owners.h), so that formats write it
- * as they write who holds it: a path is a recorded stack (gate/recorded.h), from main() on.
+ * Callers that allocated the memory, in the shape of an ownership tree (owners.h), so that formats
+ * write it as they write who holds it: a path is a recorded stack (gate/recorded.h), from main()
+ * on.
  */
 #pragma once
 
