@@ -256,6 +256,60 @@ class StacksTest(LiveTest):
         self.assertEqual({*first, *first["stack"][0]}, {"id", "time", "kind", "addr", "size",
                                                         "stack", "ip", "file", "line", "name"})
 
+    def test_threads_lose_no_stack(self):
+        """They take and free each other's blocks, move them, and fork meanwhile."""
+        program = self.compile("threads", flags=("-g", "-O1", "-pthread"), text="""
+            #include <pthread.h>
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            #include <unistd.h>
+            enum { SLOTS = 256 };
+            static void *slots[SLOTS];
+            __attribute__((noipa)) void *lose(void) { return malloc(1000); }
+            static void *work(void *data)
+            {
+                unsigned int seed = (unsigned int)(size_t)data;
+                for (int i = 0; i < 100000; i++) {
+                    seed = seed * 1103515245 + 12345;
+                    void *old = __atomic_exchange_n(&slots[(seed >> 8) % SLOTS],
+                                                    malloc(24 + (seed >> 20) % 999), 5);
+                    free(i % 5 ? old : realloc(old, 1000));
+                    if (i % 1000 == 0)
+                        lose();
+                    if (i % 20000 == 0 && fork() == 0) {
+                        free(malloc(1000));
+                        _exit(0);
+                    }
+                }
+                return NULL;
+            }
+            int main(void)
+            {
+                pthread_t threads[4];
+                for (size_t i = 0; i < 4; i++)
+                    pthread_create(&threads[i], NULL, work, (void *)i);
+                for (int i = 0; i < 4; i++)
+                    pthread_join(threads[i], NULL);
+                while (wait(NULL) > 0)
+                    ;
+                for (int i = 0; i < SLOTS; i++) {
+                    free(slots[i]);
+                    slots[i] = NULL;
+                }
+                return 0;
+            }""")
+        tables, text = self.run_gate("--stacks=always", "--", program)
+        self.assertNotIn("was not recorded", text)
+        roots = sum(row["roots"] for table in tables if table["name"] == "leak"
+                    for row in table["rows"])
+        calls = collections.Counter(row["function"] for table in tables
+                                    if table["name"] == "leak call" and table["rows"]
+                                    for row in table["rows"][:1])
+        self.assertEqual(set(calls), {"lose"})
+        stacks = [row for table in tables if table["name"] == "leak stack" for row in table["rows"]]
+        self.assertEqual(sum(row["count"] for row in stacks), roots)
+        self.assertGreater(roots, 0)
+
     def test_what_had_no_room_is_said(self):
         # 2^18 ways lead to the allocation; three quarters of that is what there is room for.
         program = self.compile("ways", text="""
