@@ -293,6 +293,7 @@ TEST(chunk_that_another_heap_has_is_left_out)
 		context.image = analysis_image(made.process.analysis);
 		context.program = analysis_program(made.process.analysis);
 		assert_non_null(heap);
+		heap->owned.memory.account = &account;
 		assert_no_error(allocator_zend.open(heap, &context, &found));
 		assert_true(found);
 		assert_no_error(block_sink_create(&account, &sink));
@@ -305,5 +306,6 @@ TEST(chunk_that_another_heap_has_is_left_out)
 				&findings, FINDING_INCOMPLETE,
 				"zend: the chunk at 0x7e0000400000 overlaps the heap of another allocator");
 		allocator_zend.close(heap);
+		array_release(&heap->owned);
 	}
 }
