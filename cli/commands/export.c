@@ -275,7 +275,7 @@ const struct command command_export = {
 	.choices = "EXPORT",
 	.example = "export\n"
 		   "export folded leaked\n"
-		   "export speedscope used app::Session --by retained",
+		   "export pprof used app::Session --by retained",
 	.description =
 		"Paths go from a root to what it holds, as 'tree' says it: an allocation hangs below the one without which it would be freed; what retains much is a frame of its own, with the name that the program has for it, others are joined by kind. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries; 'dump_all' lists the objects of Ruby, with their texts. The others write no contents of memory. Of a core by 'run --stacks=always', 'heaptrack' and 'pprof' have the calls that allocated instead of what holds, and 'alys' has them for each allocation.",
 	.word = WORD_SET,

@@ -4,19 +4,15 @@ its test; scripts/test --viewers installs those that are small.
 """
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
-import browser
 import export_test
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-MODULES = os.path.join(os.environ["SOURCE_DIR"], "build", "npm", "node_modules")
-SPEEDSCOPE = os.path.join(MODULES, "speedscope", "dist", "release", "index.html")
 TIMEOUT = 120
 
 # What a person does with the flame graph, and what is seen then.
@@ -41,17 +37,6 @@ addEventListener('load', () => {
 });
 ]]></script>
 </svg>"""
-
-# As if a person chose the file, and waited until its profile is shown.
-CHOOSE = """(async () => {
- const files = new DataTransfer(), input = document.querySelector('input[type=file]');
- files.items.add(new File([%s], 'used.speedscope.json'));
- input.files = files.files;
- input.dispatchEvent(new Event('change', {bubbles: true}));
- while (!document.body.innerText.includes('(1/2)'))
-  await new Promise((done) => setTimeout(done, 50));
- return document.body.innerText;
-})()"""
 
 def needs(*programs):
     missing = [program for program in programs if not shutil.which(program)]
@@ -117,19 +102,6 @@ class ViewersTest(export_test.ExportTest):
         self.assertEqual(seen["back"], [*seen["before"], True])
         self.assertEqual(set(seen["hits"]), {"entry_kind"})
         self.assertIn("node_kind: 144 bytes in 4 allocations", seen["info"])
-
-    def page(self, path):
-        page = browser.Browser()
-        self.addCleanup(page.close)
-        page.open(path)
-        return page
-
-    @unittest.skipUnless(BROWSER and os.path.exists(SPEEDSCOPE),
-                         "there is no chromium, or no speedscope")
-    def test_speedscope_shows_the_profile(self):
-        page = self.page(SPEEDSCOPE)
-        text = page.run(CHOOSE % json.dumps(self.core.text("export", "speedscope")))
-        self.assertIn("bytes (1/2)", text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ SOURCE_DIR = os.environ["SOURCE_DIR"]
 PROGRAM = os.path.join(SOURCE_DIR, "tests/cli/programs/secrets.cpp")
 FORMATS = ("text", "csv", "tsv", "markdown", "json", "ndjson")
 GATE_FORMATS = ("junit", "sarif")
-EXPORTS = ("dot", "folded", "heapsnapshot", "heaptrack", "speedscope", "svg")
+EXPORTS = ("dot", "folded", "heapsnapshot", "heaptrack", "svg")
 SECRET = "hunter2-Zq9x"
 TIMEOUT = 300
 

@@ -154,11 +154,6 @@ class SchemasTest(unittest.TestCase):
             check=True).stdout
         self.assertEqual(text.strip(), "4 2 1 0 4 2")
 
-    def test_speedscope(self):
-        document = self.command(self.path(MARKUP), "-q", "export", "speedscope")
-        jsonschema.validate(json.loads(document),
-                            load(os.path.join(SCHEMAS, "speedscope.json")))
-
     def truncate(self):
         """A core that ends in the middle."""
         path = self.path("cut")
