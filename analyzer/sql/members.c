@@ -12,24 +12,6 @@
 
 enum { MOST_MEMBERS = 4096, DEEPEST = 10, PATH_SIZE = 512, MOST_CHARACTERS = 4096 };
 
-enum {
-	COLUMN_ID,
-	COLUMN_PATH,
-	COLUMN_OFFSET,
-	COLUMN_SIZE,
-	COLUMN_TYPE,
-	COLUMN_VALUE,
-	COLUMN_TARGET,
-};
-
-const struct sql_table sql_member_table = {
-	"what allocations of a known type hold, by the names of members",
-	TABLE("member", NULL, { "id", VALUE_NUMBER }, { "path", VALUE_TEXT },
-	      { "offset", VALUE_BYTES }, { "size", VALUE_BYTES }, { "type", VALUE_TEXT },
-	      { "value", VALUE_ANY }, { "target", VALUE_NUMBER }),
-	0,
-};
-
 struct member {
 	uint64_t offset, size;
 	type_number type;
@@ -39,10 +21,8 @@ struct member {
 
 struct cursor {
 	struct sql_cursor base;
-	size_t at, end; /* ids */
 	size_t row;	/* of the allocation's members */
 	uint64_t start; /* the allocation's address */
-	size_t hint;	/* of the index */
 	ARRAY(struct member) members;
 	ARRAY(char) texts;
 	/* While members are found. */
@@ -160,16 +140,15 @@ static void find_members(struct cursor *cursor, type_number number, uint64_t off
 static void find_rows(struct cursor *cursor)
 {
 	const struct analysis *analysis = cursor->base.sql->analysis;
-	allocation_id id = (allocation_id)cursor->at;
+	allocation_id id = (allocation_id)cursor->base.id;
 	struct memory_range range;
 	struct typed typed;
 	struct data_type array = { .kind = TYPE_ARRAY, .count = UINT64_MAX };
 
 	cursor->row = cursor->members.count = cursor->texts.count = 0;
-	cursor->base.sql->visited++;
 	if (!analysis_type_of(analysis, id, &typed) || typed.fit <= FIT_REGION)
 		return;
-	range = allocation_range_near(analysis_index(analysis), id, &cursor->hint);
+	range = allocation_range_near(analysis_index(analysis), id, &cursor->base.hint);
 	cursor->start = range.start;
 	cursor->size = range.end - range.start;
 	cursor->types = typing_types(analysis_typing(analysis));
@@ -181,75 +160,48 @@ static void find_rows(struct cursor *cursor)
 		find_members(cursor, typed.type, 0, 0, 0);
 }
 
-static int find_row(struct cursor *cursor)
+static bool find(struct sql_cursor *base)
 {
-	const struct bitmap *used = allocation_used(analysis_index(cursor->base.sql->analysis));
-	int status = SQLITE_OK;
+	struct cursor *cursor = (struct cursor *)base;
 
-	for (; status == SQLITE_OK && cursor->at < cursor->end; cursor->at++) {
-		cursor->at = bitmap_next(used, cursor->at);
-		if (cursor->at >= cursor->end)
-			break;
-		find_rows(cursor);
-		if (cursor->error)
-			return sql_fail(cursor->base.sql, take(cursor->error));
-		if (cursor->members.count)
-			break;
-		status = sql_glance(&cursor->base, cursor->at);
-	}
-	return status;
+	find_rows(cursor);
+	if (!cursor->error)
+		return cursor->members.count;
+	sql_fail(base->sql, take(cursor->error));
+	return true;
 }
 
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
+static void open_members(struct sql_cursor *base)
 {
-	int status = sql_open_cursor(table, sizeof(struct cursor), ret);
-	struct cursor *cursor = (struct cursor *)*ret;
+	struct cursor *cursor = (struct cursor *)base;
 
-	if (status != SQLITE_OK)
-		return status;
-	arrays_use(analysis_account(cursor->base.sql->analysis), &cursor->members, &cursor->texts);
-	return SQLITE_OK;
+	arrays_use(analysis_account(base->sql->analysis), &cursor->members, &cursor->texts);
 }
 
-static int close_cursor(sqlite3_vtab_cursor *base)
+static void close_members(struct sql_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
 	arrays_release(&cursor->members, &cursor->texts);
-	return sql_close_cursor(base);
 }
 
-static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
-		  sqlite3_value **values)
+static struct error *begin(struct sql_cursor *cursor, int plan)
 {
-	struct cursor *cursor = (struct cursor *)base;
-	struct analysis *analysis = cursor->base.sql->analysis;
-	struct error *error = analysis_need_types(analysis);
-
-	if (error)
-		return sql_fail(cursor->base.sql, error);
-	cursor->at = 0;
-	cursor->end = allocation_count(analysis_index(analysis));
-	cursor->base.reported = 0;
-	sql_narrow_ids(count, constraints, values, &cursor->at, &cursor->end);
-	return find_row(cursor);
+	TRY(analysis_need_types(cursor->sql->analysis));
+	return sql_begin_ids(cursor);
 }
 
-static int next_row(sqlite3_vtab_cursor *base)
+static bool step(struct sql_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
-	if (++cursor->row < cursor->members.count)
-		return SQLITE_OK;
-	cursor->at++;
-	return find_row(cursor);
+	return ++cursor->row < cursor->members.count;
 }
 
-static int is_at_end(sqlite3_vtab_cursor *base)
+static const struct member *member_at(struct sql_cursor *base, const struct cursor **ret)
 {
-	const struct cursor *cursor = (struct cursor *)base;
-
-	return cursor->at >= cursor->end;
+	*ret = (struct cursor *)base;
+	return &(*ret)->members.items[(*ret)->row];
 }
 
 static void result_characters(sqlite3_context *context, const struct image *image, uint64_t address,
@@ -298,14 +250,15 @@ static bool read_bits(const struct image *image, const struct member *member, ui
 	return true;
 }
 
-static void result_value(const struct cursor *cursor, const struct member *member,
-			 sqlite3_context *context)
+static void get_value(struct sql_cursor *base, sqlite3_context *context)
 {
-	const struct image *image = analysis_image(cursor->base.sql->analysis);
+	const struct cursor *cursor;
+	const struct member *member = member_at(base, &cursor);
+	const struct image *image = analysis_image(base->sql->analysis);
 	const struct data_type *type = type_get(cursor->types, member->type);
 	uint64_t address = cursor->start + member->offset, bits;
 
-	if (cursor->base.sql->no_content)
+	if (base->sql->no_content)
 		sql_result_text(context, report_left_out);
 	else if (type->kind == TYPE_ARRAY)
 		result_characters(context, image, address, member->size);
@@ -316,10 +269,11 @@ static void result_value(const struct cursor *cursor, const struct member *membe
 			    member->bit_size ? member->bit_size : (unsigned int)member->size * 8);
 }
 
-static void result_target(const struct cursor *cursor, const struct member *member,
-			  sqlite3_context *context)
+static void get_target(struct sql_cursor *base, sqlite3_context *context)
 {
-	const struct analysis *analysis = cursor->base.sql->analysis;
+	const struct cursor *cursor;
+	const struct member *member = member_at(base, &cursor);
+	const struct analysis *analysis = base->sql->analysis;
 	allocation_id id;
 	uint64_t word;
 
@@ -331,47 +285,67 @@ static void result_target(const struct cursor *cursor, const struct member *memb
 		sql_result_number(context, id);
 }
 
-static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+static void get_path(struct sql_cursor *base, sqlite3_context *context)
 {
-	const struct cursor *cursor = (struct cursor *)base;
-	const struct member *member = &cursor->members.items[cursor->row];
+	const struct cursor *cursor;
+	const struct member *member = member_at(base, &cursor);
 
-	switch (column) {
-	case COLUMN_ID:
-		sql_result_number(context, cursor->at);
-		break;
-	case COLUMN_PATH:
-		sql_result_escaped(context, &cursor->texts.items[member->path]);
-		break;
-	case COLUMN_OFFSET:
-		sql_result_number(context, member->offset);
-		break;
-	case COLUMN_SIZE:
-		sql_result_number(context, member->size);
-		break;
-	case COLUMN_TYPE:
-		sql_result_escaped(context, type_text(cursor->types, member->type, "", ""));
-		break;
-	case COLUMN_VALUE:
-		result_value(cursor, member, context);
-		break;
-	default:
-		result_target(cursor, member, context);
-	}
-	return SQLITE_OK;
+	sql_result_escaped(context, &cursor->texts.items[member->path]);
 }
 
-static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+static void get_offset(struct sql_cursor *base, sqlite3_context *context)
 {
-	const struct cursor *cursor = (struct cursor *)base;
+	const struct cursor *cursor;
 
-	*ret = (sqlite3_int64)cursor->at * MOST_MEMBERS + (sqlite3_int64)cursor->row;
-	return SQLITE_OK;
+	sql_result_number(context, member_at(base, &cursor)->offset);
 }
 
-static const sqlite3_module module = SQL_MODULE(sql_best_ids, close_cursor);
-
-struct error *sql_add_member_table(struct sql *sql)
+static void get_size(struct sql_cursor *base, sqlite3_context *context)
 {
-	return sql_add_module(sql, &module, &sql_member_table, 0);
+	const struct cursor *cursor;
+
+	sql_result_number(context, member_at(base, &cursor)->size);
 }
+
+static void get_type(struct sql_cursor *base, sqlite3_context *context)
+{
+	const struct cursor *cursor;
+	const struct member *member = member_at(base, &cursor);
+
+	sql_result_escaped(context, type_text(cursor->types, member->type, "", ""));
+}
+
+static sqlite3_int64 row_id(const struct sql_cursor *cursor)
+{
+	return (sqlite3_int64)cursor->at * MOST_MEMBERS +
+	       (sqlite3_int64)((const struct cursor *)cursor)->row;
+}
+
+#define COLUMNS(X)                           \
+	X("id", VALUE_NUMBER, sql_get_id)    \
+	X("path", VALUE_TEXT, get_path)      \
+	X("offset", VALUE_BYTES, get_offset) \
+	X("size", VALUE_BYTES, get_size)     \
+	X("type", VALUE_TEXT, get_type)      \
+	X("value", VALUE_ANY, get_value)     \
+	X("target", VALUE_NUMBER, get_target)
+
+static const struct sql_rows rows = {
+	.cursor_size = sizeof(struct cursor),
+	.columns = (const struct sql_column[]){ COLUMNS(AS_GETTER) },
+	.best = sql_best_ids,
+	.open = open_members,
+	.close = close_members,
+	.begin = begin,
+	.narrow = sql_narrow_ids,
+	.seek = sql_seek_used,
+	.find = find,
+	.step = step,
+	.row_id = row_id,
+};
+
+const struct sql_table sql_member_table = {
+	"what allocations of a known type hold, by the names of members",
+	TABLE("member", NULL, COLUMNS(AS_COLUMN)),
+	.rows = &rows,
+};

@@ -4,30 +4,9 @@
  */
 #include "analyzer/sql/parts.h"
 
-enum {
-	COLUMN_ID,
-	COLUMN_ADDRESS,
-	COLUMN_CLASS,
-	COLUMN_RUNTIME,
-	COLUMN_BYTES,
-	COLUMN_WITH_BLOCKS,
-	COLUMN_STATE,
-	COLUMN_KEPT,
-};
-
-const struct sql_table sql_object_table = {
-	"objects of languages' runtimes, with the blocks that they are made of; bytes are the object's own",
-	TABLE("object", NULL, { "id", VALUE_NUMBER }, { "address", VALUE_ADDRESS },
-	      { "class", VALUE_TEXT }, { "runtime", VALUE_TEXT }, { "bytes", VALUE_BYTES },
-	      { "with_blocks", VALUE_BYTES }, { "state", VALUE_TEXT }, { "kept", VALUE_TEXT }),
-	0,
-};
-
 struct cursor {
 	struct sql_cursor base;
-	size_t at, end; /* ids */
 	kind_key key;
-	size_t hint; /* of the index */
 };
 
 static kind_key key_of_id(const void *data, allocation_id id)
@@ -46,6 +25,8 @@ static struct error *find_blocks(struct sql *sql)
 		.key_of = key_of_id,
 	};
 
+	if (sql->object_blocks.count)
+		return NULL;
 	TRY(object_census_take(&input, &census));
 	sql->object_blocks.memory.account = analysis_account(sql->analysis);
 	TRY(array_resize(&sql->object_blocks, allocation_count(index)));
@@ -54,69 +35,18 @@ static struct error *find_blocks(struct sql *sql)
 	return NULL;
 }
 
-static struct error *need(struct sql *sql, int columns)
+static struct error *begin(struct sql_cursor *cursor, int plan)
 {
-	TRY(object_finder_begin(sql->analysis, &sql->objects));
-	if (columns & 1 << COLUMN_STATE)
-		TRY(analysis_need(sql->analysis, STAGE_REACHABILITY));
-	if (columns & 1 << COLUMN_WITH_BLOCKS && !sql->object_blocks.count)
-		TRY(find_blocks(sql));
-	return NULL;
+	TRY(object_finder_begin(cursor->sql->analysis, &cursor->sql->objects));
+	return sql_begin_ids(cursor);
 }
 
-static int find_row(struct cursor *cursor)
-{
-	struct sql *sql = cursor->base.sql;
-	const struct bitmap *used = allocation_used(analysis_index(sql->analysis));
-	int status = SQLITE_OK;
-
-	for (; status == SQLITE_OK && cursor->at < cursor->end; cursor->at++) {
-		cursor->at = bitmap_next(used, cursor->at);
-		if (cursor->at >= cursor->end)
-			break;
-		sql->visited++;
-		cursor->key = object_class_key(&sql->objects, (allocation_id)cursor->at);
-		if (cursor->key != KIND_UNKNOWN)
-			break;
-		status = sql_glance(&cursor->base, cursor->at);
-	}
-	return status;
-}
-
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
-{
-	return sql_open_cursor(table, sizeof(struct cursor), ret);
-}
-
-static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
-		  sqlite3_value **values)
-{
-	struct cursor *cursor = (struct cursor *)base;
-	struct sql *sql = cursor->base.sql;
-	struct error *error = need(sql, plan);
-
-	if (error)
-		return sql_fail(sql, error);
-	cursor->at = 0;
-	cursor->end = allocation_count(analysis_index(sql->analysis));
-	cursor->base.reported = 0;
-	sql_narrow_ids(count, constraints, values, &cursor->at, &cursor->end);
-	return find_row(cursor);
-}
-
-static int next_row(sqlite3_vtab_cursor *base)
+static bool find(struct sql_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
-	cursor->at++;
-	return find_row(cursor);
-}
-
-static int is_at_end(sqlite3_vtab_cursor *base)
-{
-	const struct cursor *cursor = (struct cursor *)base;
-
-	return cursor->at >= cursor->end;
+	cursor->key = object_class_key(&base->sql->objects, (allocation_id)base->id);
+	return cursor->key != KIND_UNKNOWN;
 }
 
 /* Objects without a class of their own are of a runtime that is known by patterns. */
@@ -132,56 +62,59 @@ static const char *runtime_name(const struct runtimes *runtimes, allocation_id i
 	return NULL;
 }
 
-static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+static void get_class(struct sql_cursor *cursor, sqlite3_context *context)
 {
-	struct cursor *cursor = (struct cursor *)base;
-	const struct sql *sql = cursor->base.sql;
-	const struct runtimes *runtimes = analysis_runtimes(sql->analysis);
-	allocation_id id = (allocation_id)cursor->at;
-	struct memory_range range =
-		allocation_range_near(analysis_index(sql->analysis), id, &cursor->hint);
-	_cleanup_(free) char *name = NULL;
+	_cleanup_(free) char *name =
+		kind_text(cursor->sql->analysis, ((struct cursor *)cursor)->key);
+
+	sql_result_escaped(context, name);
+}
+
+static void get_runtime(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	sql_result_text(context, runtime_name(analysis_runtimes(cursor->sql->analysis),
+					      (allocation_id)cursor->id));
+}
+
+static void get_with_blocks(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	uint64_t size =
+		allocation_size(analysis_index(cursor->sql->analysis), (allocation_id)cursor->id);
+
+	sql_result_number(context, size + cursor->sql->object_blocks.items[cursor->id]);
+}
+
+static void get_kept(struct sql_cursor *cursor, sqlite3_context *context)
+{
 	char text[256];
 
-	switch (column) {
-	case COLUMN_ID:
-		sql_result_number(context, id);
-		break;
-	case COLUMN_ADDRESS:
-		sql_result_number(context, range.start);
-		break;
-	case COLUMN_CLASS:
-		name = kind_text(sql->analysis, cursor->key);
-		sql_result_escaped(context, name);
-		break;
-	case COLUMN_RUNTIME:
-		sql_result_text(context, runtime_name(runtimes, id));
-		break;
-	case COLUMN_BYTES:
-		sql_result_number(context, range.end - range.start);
-		break;
-	case COLUMN_WITH_BLOCKS:
-		sql_result_number(context, range.end - range.start + sql->object_blocks.items[id]);
-		break;
-	case COLUMN_STATE:
-		sql_result_text(context, sql_state(sql->analysis, id));
-		break;
-	default:
-		if (runtimes_tell(runtimes, id, text, sizeof(text)))
-			sql_result_escaped(context, text);
-	}
-	return SQLITE_OK;
+	if (runtimes_tell(analysis_runtimes(cursor->sql->analysis), (allocation_id)cursor->id, text,
+			  sizeof(text)))
+		sql_result_escaped(context, text);
 }
 
-static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
-{
-	*ret = (sqlite3_int64)((struct cursor *)base)->at;
-	return SQLITE_OK;
-}
+#define COLUMNS(X)                                                     \
+	X("id", VALUE_NUMBER, sql_get_id)                              \
+	X("address", VALUE_ADDRESS, sql_get_address)                   \
+	X("class", VALUE_TEXT, get_class)                              \
+	X("runtime", VALUE_TEXT, get_runtime)                          \
+	X("bytes", VALUE_BYTES, sql_get_size)                          \
+	X("with_blocks", VALUE_BYTES, get_with_blocks, 0, find_blocks) \
+	X("state", VALUE_TEXT, sql_get_state, 1 << STAGE_REACHABILITY) \
+	X("kept", VALUE_TEXT, get_kept)
 
-static const sqlite3_module module = SQL_MODULE(sql_best_ids, sql_close_cursor);
+static const struct sql_rows rows = {
+	.cursor_size = sizeof(struct cursor),
+	.columns = (const struct sql_column[]){ COLUMNS(AS_GETTER) },
+	.best = sql_best_ids,
+	.begin = begin,
+	.narrow = sql_narrow_ids,
+	.seek = sql_seek_used,
+	.find = find,
+};
 
-struct error *sql_add_object_table(struct sql *sql)
-{
-	return sql_add_module(sql, &module, &sql_object_table, 0);
-}
+const struct sql_table sql_object_table = {
+	"objects of languages' runtimes, with the blocks that they are made of; bytes are the object's own",
+	TABLE("object", NULL, COLUMNS(AS_COLUMN)),
+	.rows = &rows,
+};

@@ -9,6 +9,9 @@
 
 #include <sqlite3.h>
 
+struct sql_cursor;
+struct sql_rows;
+
 /* The kinds of used allocations, in order of their names; see kinds.c. */
 struct sql_kind {
 	kind_key key; /* one of those that have the name, without a size */
@@ -60,8 +63,9 @@ struct sql {
 /* A table or a view, for those who list them. */
 struct sql_table {
 	const char *summary;
-	struct table columns; /* its name, too; names of columns may have blanks */
-	int hidden;	      /* so many columns at the end are not in `*` */
+	struct table columns;	     /* its name, too; names of columns may have blanks */
+	int hidden;		     /* so many columns at the end are not in `*` */
+	const struct sql_rows *rows; /* NULL: those of stored.c */
 };
 
 /* Tables of allocations, of references, members and objects, and others. */
@@ -92,11 +96,6 @@ struct error *sql_execute(struct sql *sql, const char *text);
 /* schema: "", or one with a dot. */
 struct error *sql_add_views(struct sql *sql, const char *schema);
 
-struct error *sql_add_allocation_tables(struct sql *sql);
-struct error *sql_add_reference_table(struct sql *sql);
-struct error *sql_add_member_table(struct sql *sql);
-struct error *sql_add_object_table(struct sql *sql);
-struct error *sql_add_stored_tables(struct sql *sql);
 struct error *sql_add_functions(struct sql *sql);
 
 void stored_rows_deinit(struct stored_rows *rows);
@@ -154,60 +153,95 @@ bool sql_take_constraint(sqlite3_index_info *info, int number, int *count,
 			 struct sql_constraint taken[MOST_CONSTRAINTS]);
 int sql_keep_constraints(sqlite3_index_info *info, const struct sql_constraint *taken, int count);
 
+/* idxNum: bits that the table's .best sets, and behind them a bit for each column that is used. */
+enum { PLAN_BITS = 3 };
+
 /*
  * Bounds of a column as SQL has it: [least, most] of numbers that are not negative. false: no
  * number that can be an id, an address or a size is.
  */
 bool sql_narrow(unsigned char operator, sqlite3_int64 value, uint64_t *least, uint64_t *most);
 
-/* xBestIndex of a table with the id first, in the order of ids; the plan is the columns used. */
+/* xBestIndex of a table with the id first, in the order of ids, and .narrow of it. */
 int sql_best_ids(sqlite3_vtab *base, sqlite3_index_info *info);
-void sql_narrow_ids(int count, const char *constraints, sqlite3_value **values, size_t *at,
-		    size_t *end);
+void sql_narrow_ids(struct sql_cursor *cursor, int count, const char *constraints,
+		    sqlite3_value **values);
 
 /* Virtual tables and their cursors; SQLite knows them by their first members. */
 struct sql_virtual {
 	sqlite3_vtab base;
 	struct sql *sql;
 	const struct sql_table *table;
-	size_t number;
 };
 
 /* A module's pAux; owned by the connection. */
 struct sql_module_data {
 	struct sql *sql;
 	const struct sql_table *table;
-	size_t number;
 };
 
-struct error *sql_add_module(struct sql *sql, const sqlite3_module *module,
-			     const struct sql_table *table, size_t number);
+/* Add the table with the module that serves all. */
+struct error *sql_add_table(struct sql *sql, const struct sql_table *table);
 int sql_connect(sqlite3 *database, void *data, int count, const char *const *words,
 		sqlite3_vtab **ret, char **ret_error);
 int sql_disconnect(sqlite3_vtab *table);
 
-/* A module that only reads, whose other functions each file names alike. */
-#define SQL_MODULE(best, close)                                                              \
-	{                                                                                    \
-		.xConnect = sql_connect, .xDisconnect = sql_disconnect, .xBestIndex = best,  \
-		.xOpen = open_cursor, .xClose = close, .xFilter = filter, .xNext = next_row, \
-		.xEof = is_at_end, .xColumn = result_column, .xRowid = row_id                \
-	}
-
-/* The common beginning of cursors; those of each module have more. */
+/* The common beginning of cursors; those of some tables have more. */
 struct sql_cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;
-	size_t number;	   /* of the table */
+	const struct sql_table *table;
+	const struct sql_rows *rows;
+	size_t at, end;	   /* places: ids, or numbers of rows; there is a row where at < end */
+	size_t id;	   /* of the allocation at the place */
+	size_t hint;	   /* of the index */
 	uint64_t reported; /* position that progress knows of */
 };
 
-/* Make a cursor of so many bytes, which are 0 behind what all have. */
-int sql_open_cursor(sqlite3_vtab *table, size_t size, sqlite3_vtab_cursor **ret);
-int sql_close_cursor(sqlite3_vtab_cursor *cursor);
+/*
+ * A column of a table is one line of a list, X(NAME, KIND, GET, STAGES, NEED). AS_COLUMN makes the
+ * column that reports show of it, AS_GETTER a struct sql_column.
+ */
+#define AS_COLUMN(name, kind, ...) { name, kind },
+#define AS_GETTER(name, kind, ...) { __VA_ARGS__ },
 
-/* Tell progress now and then that the cursor has come so far; returns what SQLite is to see. */
-int sql_glance(struct sql_cursor *cursor, uint64_t at);
+struct sql_column {
+	void (*get)(struct sql_cursor *cursor, sqlite3_context *context);
+	uint32_t stages;			/* that it needs, a bit for each */
+	struct error *(*need)(struct sql *sql); /* make what else it needs, or NULL */
+};
+
+/* How the rows of a table are found. All but best and begin may be NULL. */
+struct sql_rows {
+	size_t cursor_size;
+	const struct sql_column *columns;
+	int (*best)(sqlite3_vtab *base, sqlite3_index_info *info);
+	void (*open)(struct sql_cursor *cursor);
+	void (*close)(struct sql_cursor *cursor);
+	/* Begin with all places; what columns need is there only when .narrow is called. */
+	struct error *(*begin)(struct sql_cursor *cursor, int plan);
+	void (*narrow)(struct sql_cursor *cursor, int count, const char *constraints,
+		       sqlite3_value **values);
+	/* Go to the first place at or behind this one where there may be a row. */
+	void (*seek)(struct sql_cursor *cursor);
+	/* True if there is a row at this place; what fails is kept by sql_fail(). */
+	bool (*find)(struct sql_cursor *cursor);
+	/* Go to the next row of this place, before the next place; false: there is none. */
+	bool (*step)(struct sql_cursor *cursor);
+	sqlite3_int64 (*row_id)(const struct sql_cursor *cursor); /* NULL: the id */
+	/* Columns that have no getter. */
+	void (*result)(struct sql_cursor *cursor, sqlite3_context *context, int column);
+};
+
+extern const struct sql_rows sql_stored_rows;
+
+/* Parts of struct sql_rows, and getters, for rows that are allocations. */
+struct error *sql_begin_ids(struct sql_cursor *cursor);
+void sql_seek_used(struct sql_cursor *cursor);
+void sql_get_id(struct sql_cursor *cursor, sqlite3_context *context);
+void sql_get_address(struct sql_cursor *cursor, sqlite3_context *context);
+void sql_get_size(struct sql_cursor *cursor, sqlite3_context *context);
+void sql_get_state(struct sql_cursor *cursor, sqlite3_context *context);
 
 static inline void sql_result_number(sqlite3_context *context, uint64_t number)
 {

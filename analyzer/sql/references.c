@@ -9,22 +9,13 @@
 #include "analyzer/base/text.h"
 #include "analyzer/sql/parts.h"
 
-enum { COLUMN_SOURCE, COLUMN_TARGET, COLUMN_OFFSET, COLUMN_ADDRESS, COLUMN_TARGET_OFFSET };
-
-const struct sql_table sql_reference_table = {
-	"which allocation refers to which, a row for each reference; ids are those of allocation and free",
-	TABLE("reference", NULL, { "source", VALUE_NUMBER }, { "target", VALUE_NUMBER },
-	      { "offset", VALUE_BYTES }, { "address", VALUE_ADDRESS },
-	      { "target_offset", VALUE_BYTES }),
-	0,
-};
+enum { COLUMN_SOURCE, COLUMN_TARGET };
 
 enum { BY_TARGET = 1, HAS_SOURCE = 2, HAS_TARGET = 4 };
 
 struct cursor {
 	struct sql_cursor base;
-	bool by_target;
-	size_t at, end;	 /* ids of sources, or of targets */
+	bool by_target;	 /* places are ids of targets, else of sources */
 	size_t referrer; /* by target: of the row of referrers */
 	size_t edge;	 /* of the source's row */
 	size_t wanted;	 /* the only target, or NO_ALLOCATION */
@@ -35,7 +26,7 @@ struct cursor {
 	struct memory_range words;
 	unsigned int stale; /* links among the first words, a bit for each */
 	uint64_t place, word;
-	size_t hint, target_hint; /* of the index */
+	size_t target_hint; /* of the index */
 };
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -66,11 +57,6 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	return sql_keep_constraints(info, taken, count);
 }
 
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
-{
-	return sql_open_cursor(table, sizeof(struct cursor), ret);
-}
-
 static struct edges outgoing(const struct cursor *cursor, allocation_id id)
 {
 	return graph_outgoing(analysis_graph(cursor->base.sql->analysis), id);
@@ -79,7 +65,7 @@ static struct edges outgoing(const struct cursor *cursor, allocation_id id)
 static struct edges referrers(const struct cursor *cursor)
 {
 	return graph_outgoing(analysis_incoming(cursor->base.sql->analysis),
-			      (allocation_id)cursor->at);
+			      (allocation_id)cursor->base.at);
 }
 
 /* The edge at or behind the cursor that leads to the target wanted; false: the row has none. */
@@ -98,43 +84,32 @@ static bool find_edge(struct cursor *cursor, allocation_id source, allocation_id
 static bool find_in_row(struct cursor *cursor)
 {
 	if (!cursor->by_target)
-		return find_edge(cursor, (allocation_id)cursor->at, (allocation_id)cursor->wanted);
+		return find_edge(cursor, (allocation_id)cursor->base.at,
+				 (allocation_id)cursor->wanted);
 	for (; cursor->referrer < referrers(cursor).count; cursor->referrer++) {
 		if (find_edge(cursor, referrers(cursor).targets[cursor->referrer],
-			      (allocation_id)cursor->at))
+			      (allocation_id)cursor->base.at))
 			return true;
 		cursor->edge = 0;
 	}
 	return false;
 }
 
-static int find_row(struct cursor *cursor)
-{
-	int status = SQLITE_OK;
-
-	for (; status == SQLITE_OK && cursor->at < cursor->end; cursor->at++) {
-		cursor->base.sql->visited++;
-		if (find_in_row(cursor))
-			return SQLITE_OK;
-		cursor->edge = cursor->referrer = 0;
-		status = sql_glance(&cursor->base, cursor->at);
-	}
-	return status;
-}
-
-static int next_row(sqlite3_vtab_cursor *base)
+static bool find(struct sql_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
-	cursor->edge++;
-	return find_row(cursor);
+	if (find_in_row(cursor))
+		return true;
+	cursor->edge = cursor->referrer = 0;
+	return false;
 }
 
-static int is_at_end(sqlite3_vtab_cursor *base)
+static bool step(struct sql_cursor *base)
 {
-	const struct cursor *cursor = (struct cursor *)base;
-
-	return cursor->at >= cursor->end;
+	((struct cursor *)base)->edge++;
+	base->sql->visited++;
+	return find(base);
 }
 
 /* The id that a value names, or NO_ALLOCATION. */
@@ -148,27 +123,22 @@ static allocation_id id_of(const struct cursor *cursor, sqlite3_value *value)
 		       : NO_ALLOCATION;
 }
 
-static struct error *begin(struct cursor *cursor, int plan)
-{
-	struct analysis *analysis = cursor->base.sql->analysis;
-
-	TRY(analysis_need(analysis, plan & BY_TARGET ? STAGE_INCOMING : STAGE_GRAPH));
-	cursor->by_target = plan & BY_TARGET;
-	cursor->at = cursor->referrer = cursor->edge = 0;
-	cursor->end = allocation_count(analysis_index(analysis));
-	cursor->wanted = cursor->located_source = NO_ALLOCATION;
-	cursor->base.reported = 0;
-	return NULL;
-}
-
-static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
-		  sqlite3_value **values)
+static struct error *begin(struct sql_cursor *base, int plan)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	struct error *error = begin(cursor, plan);
 
-	if (error)
-		return sql_fail(cursor->base.sql, error);
+	cursor->by_target = plan & BY_TARGET;
+	TRY(analysis_need(base->sql->analysis, cursor->by_target ? STAGE_INCOMING : STAGE_GRAPH));
+	cursor->referrer = cursor->edge = 0;
+	cursor->wanted = cursor->located_source = NO_ALLOCATION;
+	return sql_begin_ids(base);
+}
+
+static void narrow(struct sql_cursor *base, int count, const char *constraints,
+		   sqlite3_value **values)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
 	for (int i = 0; i < count; i++) {
 		allocation_id id;
 
@@ -177,16 +147,15 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 			continue;
 		id = id_of(cursor, values[i]);
 		if (id == NO_ALLOCATION) {
-			cursor->end = 0;
+			base->end = 0;
 		} else if (constraints[2 * i] - '0' ==
 			   (cursor->by_target ? COLUMN_TARGET : COLUMN_SOURCE)) {
-			cursor->at = id;
-			cursor->end = cursor->end ? id + (size_t)1 : 0;
+			base->at = id;
+			base->end = base->end ? id + (size_t)1 : 0;
 		} else {
 			cursor->wanted = id;
 		}
 	}
-	return find_row(cursor);
 }
 
 /* The stale links among the first words, a bit for each. */
@@ -208,7 +177,7 @@ static void fetch_targets(const struct cursor *cursor, const struct allocation_i
 	allocation_id later = cursor->source + ROWS_AHEAD;
 	struct edges edges;
 
-	if (later >= cursor->end)
+	if (later >= cursor->base.end)
 		return;
 	edges = outgoing(cursor, later);
 	for (size_t i = 0; i < edges.count && i < MOST_FETCHED; i++)
@@ -220,7 +189,7 @@ static void begin_words(struct cursor *cursor)
 	const struct allocation_index *index = analysis_index(cursor->base.sql->analysis);
 
 	fetch_targets(cursor, index);
-	cursor->words = allocation_range_near(index, cursor->source, &cursor->hint);
+	cursor->words = allocation_range_near(index, cursor->source, &cursor->base.hint);
 	cursor->stale = stale_links(cursor, cursor->words.start);
 	cursor->place =
 		cursor->words.start - image_word_size(analysis_image(cursor->base.sql->analysis));
@@ -267,38 +236,79 @@ static bool locate(struct cursor *cursor)
 	return true;
 }
 
-static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+static allocation_id target_of(const struct cursor *cursor)
+{
+	return outgoing(cursor, cursor->source).targets[cursor->edge];
+}
+
+static void get_source(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	sql_result_number(context, ((struct cursor *)cursor)->source);
+}
+
+static void get_target(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	sql_result_number(context, target_of((struct cursor *)cursor));
+}
+
+static void get_address(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	if (locate((struct cursor *)cursor))
+		sql_result_number(context, ((struct cursor *)cursor)->place);
+}
+
+/* The distance of an address from the start of an allocation. */
+static void result_distance(const struct cursor *cursor, sqlite3_context *context, uint64_t address,
+			    allocation_id id)
+{
+	sql_result_number(context,
+			  address -
+				  allocation_start(analysis_index(cursor->base.sql->analysis), id));
+}
+
+static void get_offset(struct sql_cursor *base, sqlite3_context *context)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	const struct allocation_index *index = analysis_index(cursor->base.sql->analysis);
-	allocation_id target = outgoing(cursor, cursor->source).targets[cursor->edge];
 
-	if (column == COLUMN_SOURCE)
-		sql_result_number(context, cursor->source);
-	else if (column == COLUMN_TARGET)
-		sql_result_number(context, target);
-	else if (!locate(cursor))
-		return SQLITE_OK;
-	else if (column == COLUMN_ADDRESS)
-		sql_result_number(context, cursor->place);
-	else if (column == COLUMN_OFFSET)
-		sql_result_number(context, cursor->place - allocation_start(index, cursor->source));
-	else
-		sql_result_number(context, cursor->word - allocation_start(index, target));
-	return SQLITE_OK;
+	if (locate(cursor))
+		result_distance(cursor, context, cursor->place, cursor->source);
 }
 
-static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
+static void get_target_offset(struct sql_cursor *base, sqlite3_context *context)
 {
-	const struct cursor *cursor = (struct cursor *)base;
+	struct cursor *cursor = (struct cursor *)base;
 
-	*ret = (sqlite3_int64)((uint64_t)cursor->source << 32 | cursor->edge);
-	return SQLITE_OK;
+	if (locate(cursor))
+		result_distance(cursor, context, cursor->word, target_of(cursor));
 }
 
-static const sqlite3_module module = SQL_MODULE(best_index, sql_close_cursor);
-
-struct error *sql_add_reference_table(struct sql *sql)
+static sqlite3_int64 row_id(const struct sql_cursor *base)
 {
-	return sql_add_module(sql, &module, &sql_reference_table, 0);
+	const struct cursor *cursor = (const struct cursor *)base;
+
+	return (sqlite3_int64)((uint64_t)cursor->source << 32 | cursor->edge);
 }
+
+#define COLUMNS(X)                               \
+	X("source", VALUE_NUMBER, get_source)    \
+	X("target", VALUE_NUMBER, get_target)    \
+	X("offset", VALUE_BYTES, get_offset)     \
+	X("address", VALUE_ADDRESS, get_address) \
+	X("target_offset", VALUE_BYTES, get_target_offset)
+
+static const struct sql_rows rows = {
+	.cursor_size = sizeof(struct cursor),
+	.columns = (const struct sql_column[]){ COLUMNS(AS_GETTER) },
+	.best = best_index,
+	.begin = begin,
+	.narrow = narrow,
+	.find = find,
+	.step = step,
+	.row_id = row_id,
+};
+
+const struct sql_table sql_reference_table = {
+	"which allocation refers to which, a row for each reference; ids are those of allocation and free",
+	TABLE("reference", NULL, COLUMNS(AS_COLUMN)),
+	.rows = &rows,
+};

@@ -187,6 +187,7 @@ int sql_keep_constraints(sqlite3_index_info *info, const struct sql_constraint *
 		text[2 * i + 1] = (char)taken[i].operator;
 	}
 	text[2 * count] = '\0';
+	info->idxNum |= (int)(info->colUsed & 0x0fffffff) << PLAN_BITS;
 	info->idxStr = text;
 	info->needToFreeIdxStr = 1;
 	return SQLITE_OK;
@@ -208,7 +209,6 @@ int sql_connect(sqlite3 *database, void *data, int count, const char *const *wor
 		return SQLITE_NOMEM;
 	table->sql = module->sql;
 	table->table = module->table;
-	table->number = module->number;
 	*ret = &table->base;
 	return SQLITE_OK;
 }
@@ -217,51 +217,6 @@ int sql_disconnect(sqlite3_vtab *table)
 {
 	free(table);
 	return SQLITE_OK;
-}
-
-int sql_open_cursor(sqlite3_vtab *table, size_t size, sqlite3_vtab_cursor **ret)
-{
-	const struct sql_virtual *virtual = (struct sql_virtual *)table;
-	struct sql_cursor *cursor = calloc(1, size);
-
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->sql = virtual->sql;
-	cursor->number = virtual->number;
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-int sql_close_cursor(sqlite3_vtab_cursor *cursor)
-{
-	free(cursor);
-	return SQLITE_OK;
-}
-
-int sql_glance(struct sql_cursor *cursor, uint64_t at)
-{
-	enum { STEP = 1 << 16 };
-	struct error *error;
-
-	if (at - cursor->reported < STEP)
-		return SQLITE_OK;
-	cursor->reported = at;
-	error = progress_glance(analysis_progress(cursor->sql->analysis));
-	return error ? sql_fail(cursor->sql, error) : SQLITE_OK;
-}
-
-struct error *sql_add_module(struct sql *sql, const sqlite3_module *module,
-			     const struct sql_table *table, size_t number)
-{
-	struct sql_module_data *data = malloc(sizeof(*data));
-	int status;
-
-	TRY_MEMORY(data);
-	*data = (struct sql_module_data){ sql, table, number };
-	/* It frees the data also where it fails. */
-	status = sqlite3_create_module_v2(sql->database, sql_columns(table)->name, module, data,
-					  free);
-	return status == SQLITE_OK ? NULL : sql_error(sql, status);
 }
 
 /* Only questions: nothing is written, attached or loaded, and no setting changed. */
@@ -355,11 +310,8 @@ static struct error *set_up(struct sql *sql)
 		return sql_error(sql, status);
 	TRY(sql_execute(sql, "PRAGMA temp_store = MEMORY"));
 	TRY(sql_add_functions(sql));
-	TRY(sql_add_allocation_tables(sql));
-	TRY(sql_add_reference_table(sql));
-	TRY(sql_add_member_table(sql));
-	TRY(sql_add_object_table(sql));
-	TRY(sql_add_stored_tables(sql));
+	for (size_t i = 0; sql_table_at(i); i++)
+		TRY(sql_add_table(sql, sql_table_at(i)));
 	TRY(connect_tables(sql));
 	TRY(sql_add_views(sql, ""));
 	sqlite3_db_config(sql->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

@@ -388,11 +388,6 @@ static struct error *fill(struct sql *sql, size_t number)
 	return error;
 }
 
-struct cursor {
-	struct sql_cursor base;
-	size_t row;
-};
-
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	info->estimatedCost = 1e4;
@@ -400,71 +395,46 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
+static size_t number_of(const struct sql_cursor *cursor)
 {
-	return sql_open_cursor(table, sizeof(struct cursor), ret);
+	return (size_t)((const struct stored_table *)cursor->table - tables);
 }
 
 /* Findings grow with each stage that is built. */
-static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
-		  sqlite3_value **values)
+static struct error *begin(struct sql_cursor *cursor, int plan)
 {
-	struct cursor *cursor = (struct cursor *)base;
-	struct stored_rows *rows = &cursor->base.sql->stored[cursor->base.number];
-	struct error *error = NULL;
+	size_t number = number_of(cursor);
+	struct stored_rows *rows = &cursor->sql->stored[number];
 
-	if (tables[cursor->base.number].fill == fill_findings &&
-	    rows->count != analysis_findings(cursor->base.sql->analysis)->count)
+	if (tables[number].fill == fill_findings &&
+	    rows->count != analysis_findings(cursor->sql->analysis)->count)
 		stored_rows_deinit(rows);
 	if (!rows->known)
-		error = fill(cursor->base.sql, cursor->base.number);
-	cursor->row = 0;
-	return error ? sql_fail(cursor->base.sql, error) : SQLITE_OK;
+		TRY(fill(cursor->sql, number));
+	cursor->end = rows->count;
+	return NULL;
 }
 
-static int next_row(sqlite3_vtab_cursor *base)
+static void result(struct sql_cursor *cursor, sqlite3_context *context, int column)
 {
-	((struct cursor *)base)->row++;
-	return SQLITE_OK;
-}
-
-static int is_at_end(sqlite3_vtab_cursor *base)
-{
-	const struct cursor *cursor = (struct cursor *)base;
-
-	return cursor->row >= cursor->base.sql->stored[cursor->base.number].count;
-}
-
-static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
-{
-	const struct cursor *cursor = (struct cursor *)base;
-	const struct stored_rows *rows = &cursor->base.sql->stored[cursor->base.number];
-	const struct stored_table *table = &tables[cursor->base.number];
-	const struct stored_cell *row = &rows->cells.items[cursor->row * rows->columns];
+	const struct stored_rows *rows = &cursor->sql->stored[number_of(cursor)];
+	const struct stored_table *table = (const struct stored_table *)cursor->table;
+	const struct stored_cell *row = &rows->cells.items[cursor->at * rows->columns];
 	const struct stored_cell *cell = &row[column];
 
 	if (table->late && (size_t)column + 1 == rows->columns)
-		table->late(cursor->base.sql, row, context);
+		table->late(cursor->sql, row, context);
 	else if (cell->type == CELL_INTEGER)
 		sqlite3_result_int64(context, cell->integer);
 	else if (cell->type == CELL_REAL)
 		sqlite3_result_double(context, cell->real);
 	else if (cell->type != CELL_NULL)
 		sqlite3_result_text(context, cell->text, -1, SQLITE_TRANSIENT);
-	return SQLITE_OK;
 }
 
-static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
-{
-	*ret = (sqlite3_int64)((struct cursor *)base)->row;
-	return SQLITE_OK;
-}
-
-static const sqlite3_module module = SQL_MODULE(best_index, sql_close_cursor);
-
-struct error *sql_add_stored_tables(struct sql *sql)
-{
-	for (size_t i = 0; i < COUNT_OF(tables); i++)
-		TRY(sql_add_module(sql, &module, &tables[i].table, i));
-	return NULL;
-}
+const struct sql_rows sql_stored_rows = {
+	.cursor_size = sizeof(struct sql_cursor),
+	.best = best_index,
+	.begin = begin,
+	.result = result,
+};
