@@ -1,19 +1,25 @@
 #include "analyzer/analysis/liveness.h"
 
 static const struct {
-	const char *title, *phrase;
+	const char *word, *title, *phrase;
 } names[LIVE_STATES] = {
-	[STATE_AT_RISK] = { "At-risk", "an at-risk allocation" },
-	[STATE_ANCHORED] = { "Anchored", "an anchored allocation" },
-	[STATE_GARBAGE] = { "Garbage", "a garbage allocation" },
-	[STATE_HELD] = { "Garbage-held", "an allocation held by garbage" },
-	[STATE_LEAKED] = { "Leaked", "a leaked allocation" },
-	[STATE_UNREFERENCED] = { "Unreferenced", "an unreferenced allocation" },
-	[STATE_USED] = { "Used", "a used allocation" },
-	[STATE_UNSWEPT] = { "Unswept", "an unswept allocation" },
-	[STATE_CACHED] = { "Thread cached free", "a thread cached free allocation" },
-	[STATE_FREE] = { "Free", "a free allocation" },
+	[STATE_AT_RISK] = { "at risk", "At-risk", "an at-risk allocation" },
+	[STATE_ANCHORED] = { "anchored", "Anchored", "an anchored allocation" },
+	[STATE_GARBAGE] = { "garbage", "Garbage", "a garbage allocation" },
+	[STATE_HELD] = { "held by garbage", "Garbage-held", "an allocation held by garbage" },
+	[STATE_LEAKED] = { "leaked", "Leaked", "a leaked allocation" },
+	[STATE_UNREFERENCED] = { "leaked", "Unreferenced", "an unreferenced allocation" },
+	[STATE_USED] = { "used", "Used", "a used allocation" },
+	[STATE_UNSWEPT] = { "unswept", "Unswept", "an unswept allocation" },
+	[STATE_CACHED] = { "thread cached", "Thread cached free",
+			   "a thread cached free allocation" },
+	[STATE_FREE] = { "free", "Free", "a free allocation" },
 };
+
+const char *liveness_word(enum live_state state)
+{
+	return names[state].word;
+}
 
 const char *liveness_title(enum live_state state)
 {

@@ -30,6 +30,7 @@ enum live_state liveness_of(const struct analysis *analysis, allocation_id id);
 /* The allocations in that state or a narrower one; NULL: there are none, or it has no set. */
 const struct bitmap *liveness_set(const struct analysis *analysis, enum live_state state);
 
-/* "Leaked"; "a leaked allocation". */
+/* "leaked"; "Leaked"; "a leaked allocation". */
+const char *liveness_word(enum live_state state);
 const char *liveness_title(enum live_state state);
 const char *liveness_phrase(enum live_state state);

@@ -13,6 +13,16 @@
 
 #include <string.h>
 
+const char *root_kind_name(enum root_kind kind)
+{
+	static const char *const names[ROOT_KINDS + 1] = {
+		[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
+		[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
+	};
+
+	return names[kind];
+}
+
 enum { SCANNED_AT_ONCE = 4 << 20 /* bytes of a range that are scanned at a time */ };
 
 struct roots {

@@ -26,6 +26,8 @@ enum root_kind {
 	ROOT_KINDS
 };
 
+const char *root_kind_name(enum root_kind kind); /* "static"; NULL for ROOT_KINDS */
+
 struct root_range {
 	uint64_t start, end;
 	enum root_kind kind; /* ROOT_STATIC or ROOT_STACK */

@@ -221,9 +221,9 @@ static void narrow(struct sql_cursor *base, int count, const char *constraints,
 		narrow_by(cursor, &constraints[2 * i], values[i]);
 }
 
-unsigned int sql_anchor_kind(const struct roots *roots, allocation_id id)
+enum root_kind sql_anchor_kind(const struct roots *roots, allocation_id id)
 {
-	unsigned int kind = 0;
+	enum root_kind kind = 0;
 
 	while (kind < ROOT_KINDS && !bitmap_get(root_targets(roots, kind), id))
 		kind++;
@@ -232,31 +232,9 @@ unsigned int sql_anchor_kind(const struct roots *roots, allocation_id id)
 
 static void get_anchor(struct sql_cursor *cursor, sqlite3_context *context)
 {
-	static const char *const names[ROOT_KINDS + 1] = {
-		[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
-		[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
-	};
-
-	sql_result_text(context, names[sql_anchor_kind(analysis_roots(cursor->sql->analysis),
-						       (allocation_id)cursor->id)]);
-}
-
-const char *sql_state(const struct analysis *analysis, allocation_id id)
-{
-	static const char *const names[LIVE_STATES] = {
-		[STATE_AT_RISK] = "at risk",
-		[STATE_ANCHORED] = "anchored",
-		[STATE_GARBAGE] = "garbage",
-		[STATE_HELD] = "held by garbage",
-		[STATE_LEAKED] = "leaked",
-		[STATE_UNREFERENCED] = "leaked",
-		[STATE_USED] = "used",
-		[STATE_UNSWEPT] = "unswept",
-		[STATE_CACHED] = "thread cached",
-		[STATE_FREE] = "free",
-	};
-
-	return names[liveness_of(analysis, id)];
+	sql_result_text(context,
+			root_kind_name(sql_anchor_kind(analysis_roots(cursor->sql->analysis),
+						       (allocation_id)cursor->id)));
 }
 
 static const struct sql_kind *kind_at(const struct sql_cursor *cursor)

@@ -123,11 +123,8 @@ void sql_result_escaped(sqlite3_context *context, const char *text);
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
 
-/* The value of column `state`. */
-const char *sql_state(const struct analysis *analysis, allocation_id id);
-
-/* A number for where an allocation is anchored. */
-unsigned int sql_anchor_kind(const struct roots *roots, allocation_id id);
+/* What anchors an allocation first, or ROOT_KINDS. */
+enum root_kind sql_anchor_kind(const struct roots *roots, allocation_id id);
 
 struct error *sql_kinds_find(struct sql *sql);
 void sql_kinds_deinit(struct sql_kinds *kinds);

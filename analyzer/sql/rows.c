@@ -2,6 +2,7 @@
  * The module of SQLite that serves all tables, and what tables whose rows belong to allocations
  * share: these come in the order of ids, and conditions on the id narrow what is visited.
  */
+#include "analyzer/analysis/liveness.h"
 #include "analyzer/sql/parts.h"
 
 /*
@@ -101,7 +102,8 @@ void sql_get_size(struct sql_cursor *cursor, sqlite3_context *context)
 
 void sql_get_state(struct sql_cursor *cursor, sqlite3_context *context)
 {
-	sql_result_text(context, sql_state(cursor->sql->analysis, (allocation_id)cursor->id));
+	sql_result_text(context, liveness_word(liveness_of(cursor->sql->analysis,
+							   (allocation_id)cursor->id)));
 }
 
 static const struct sql_rows *rows_of(const struct sql_virtual *virtual)

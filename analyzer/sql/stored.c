@@ -19,6 +19,7 @@ struct stored_table {
 	/* The last column, where it takes long: of the row's cells, when it is asked for; or NULL.
 	 */
 	void (*late)(struct sql *sql, const struct stored_cell *row, sqlite3_context *context);
+	bool grows; /* with each stage that is built */
 };
 
 static const char *state_word(bool is_incomplete)
@@ -49,11 +50,6 @@ static struct error *fill_leak_roots(struct sql *sql, struct report *report)
 	return NULL;
 }
 
-static const char *const root_names[ROOT_KINDS] = {
-	[ROOT_STATIC] = "static", [ROOT_STACK] = "stack",     [ROOT_REGISTER] = "register",
-	[ROOT_KERNEL] = "kernel", [ROOT_INTEGER] = "integer",
-};
-
 /* Registers have no address, the kernel's values no thread. */
 static bool write_anchor(void *data, const struct anchor *anchor)
 {
@@ -61,7 +57,7 @@ static bool write_anchor(void *data, const struct anchor *anchor)
 	const struct sql *sql = both[0];
 	struct report *report = (struct report *)both[1];
 
-	report_row(report, root_names[anchor->kind], value_nonzero(anchor->address),
+	report_row(report, root_kind_name(anchor->kind), value_nonzero(anchor->address),
 		   VALUE_IF(anchor->thread != NO_THREAD,
 			    analysis_program(sql->analysis)->threads[anchor->thread].id),
 		   anchor->register_name, anchor->target, ABSENT);
@@ -101,7 +97,7 @@ static struct error *fill_variables(struct sql *sql, struct report *report)
 		struct positions held = dominators_root(tree, i);
 		struct owned_tops owned = sharers_owned(analysis_sharers(sql->analysis), i);
 
-		report_row(report, variable->name, root_names[variable->kind],
+		report_row(report, variable->name, root_kind_name(variable->kind),
 			   variable->module ? variable->module->path : NULL,
 			   value_nonzero(variable->address), held.end - held.begin + owned.count,
 			   dominators_bytes(tree, held.begin, held.end) + owned.bytes);
@@ -266,7 +262,8 @@ static const struct stored_table tables[] = {
 	{ { "problems that may make answers wrong, so far",
 	    TABLE("finding", NULL, { "weight", VALUE_TEXT }, { "message", VALUE_TEXT }) },
 	  NULL,
-	  fill_findings },
+	  fill_findings,
+	  .grows = true },
 	{ { "the core; time in seconds since 1970",
 	    TABLE("core", NULL, { "path", VALUE_TEXT }, { "process", VALUE_NUMBER },
 		  { "time", VALUE_NUMBER }, { "processor", VALUE_TEXT },
@@ -400,14 +397,12 @@ static size_t number_of(const struct sql_cursor *cursor)
 	return (size_t)((const struct stored_table *)cursor->table - tables);
 }
 
-/* Findings grow with each stage that is built. */
 static struct error *begin(struct sql_cursor *cursor, int plan)
 {
 	size_t number = number_of(cursor);
 	struct stored_rows *rows = &cursor->sql->stored[number];
 
-	if (tables[number].fill == fill_findings &&
-	    rows->count != analysis_findings(cursor->sql->analysis)->count)
+	if (tables[number].grows && rows->count != analysis_findings(cursor->sql->analysis)->count)
 		stored_rows_deinit(rows);
 	if (!rows->known)
 		TRY(fill(cursor->sql, number));

@@ -33,6 +33,7 @@ struct memprof_question {
 	const char *operand; /* operand of the subcommand, or NULL */
 	struct error *(*run)(struct analysis *analysis, const struct memprof_arguments *arguments,
 			     struct report *report);
+	bool takes_address, takes_limits, takes_layout; /* the operand; groups of switches */
 };
 
 enum { NOTE_SIZE = 160 };
@@ -415,9 +416,9 @@ enum { USUAL_LEVELS = 5, USUAL_OBJECTS = 10 };
 static const struct memprof_question questions[] = {
 	{ "counts", NULL, memprof_counts },
 	{ "sizes", NULL, memprof_sizes },
-	{ "graph", "a type, as 'memprof counts' lists them", memprof_graph },
-	{ "size", "the address of an allocation", memprof_size },
-	{ "allocations", NULL, memprof_allocations },
+	{ "graph", "a type, as 'memprof counts' lists them", memprof_graph, .takes_limits = true },
+	{ "size", "the address of an allocation", memprof_size, .takes_address = true },
+	{ "allocations", NULL, memprof_allocations, .takes_layout = true },
 };
 
 enum { QUESTIONS = COUNT_OF(questions) };
@@ -466,7 +467,7 @@ static struct error *take_word(struct memprof_arguments *arguments, const char *
 		return error_create(ERROR_USAGE, "unexpected word '%s' after 'memprof %s'", word,
 				    question->word);
 	arguments->has_operand = true;
-	if (question->run == memprof_size)
+	if (question->takes_address)
 		return parse_address(word, &arguments->address);
 	arguments->type = word;
 	return NULL;
@@ -478,9 +479,9 @@ static struct error *check_switches(const struct memprof_arguments *arguments)
 	const struct memprof_question *question = arguments->question;
 	const char *wanted = NULL;
 
-	if ((arguments->has_levels || arguments->has_objects) && question->run != memprof_graph)
+	if ((arguments->has_levels || arguments->has_objects) && !question->takes_limits)
 		wanted = "'--levels' and '--objects' are for 'memprof graph'";
-	if ((arguments->pretty || arguments->has_least) && question->run != memprof_allocations)
+	if ((arguments->pretty || arguments->has_least) && !question->takes_layout)
 		wanted = "'--pretty' and '--min-bytes' are for 'memprof allocations'";
 	return wanted ? error_create(ERROR_USAGE, "%s", wanted) : NULL;
 }

@@ -13,12 +13,8 @@
 
 /* The start of a chain. */
 enum chain_source {
-	CHAIN_STATIC = ROOT_STATIC, /* at what a root of that kind refers to */
-	CHAIN_STACK = ROOT_STACK,
-	CHAIN_REGISTER = ROOT_REGISTER,
-	CHAIN_KERNEL = ROOT_KERNEL,
-	CHAIN_INTEGER = ROOT_INTEGER,
-	CHAIN_LEAK_ROOT,
+	/* Below: at what a root of that kind refers to. */
+	CHAIN_LEAK_ROOT = ROOT_KINDS,
 	CHAIN_GARBAGE,
 	CHAIN_UNSEEN, /* in use, and no collector looks into it */
 	CHAIN_SOURCES,
@@ -454,11 +450,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 		"The allocation at 0x{address} appears to be {how} {kind} anchored[\nvia anchor point 0x{point} of size 0x{size}]" LINK_SENTENCE,
 		{ "address", VALUE_ADDRESS }, { "how", VALUE_TEXT }, { "kind", VALUE_TEXT },
 		LINK_COLUMNS("point"));
-	static const char *const kinds[ROOT_KINDS] = {
-		[ROOT_STATIC] = "statically", [ROOT_STACK] = "stack",
-		[ROOT_REGISTER] = "register", [ROOT_KERNEL] = "kernel",
-		[ROOT_INTEGER] = "integer",
-	};
+	const char *word = kind == ROOT_STATIC ? "statically" : root_kind_name(kind);
 	const struct allocation_index *index = analysis_index(describer->analysis);
 	struct report *report = describer->report;
 	const char *packed = anchors->count > 0 ? anchors->list[0].packed : NULL;
@@ -466,7 +458,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 
 	report_begin_table(report, &table);
 	report_add(report, allocation_start(index, path->ids[path->count - 1]),
-		   direct ? "directly" : "indirectly", packed ? packed : kinds[kind]);
+		   direct ? "directly" : "indirectly", packed ? packed : word);
 	if (direct)
 		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
 	else
