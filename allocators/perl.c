@@ -185,11 +185,5 @@ const struct allocator allocator_perl = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct perl_heap),
-	.open = perl_open,
-	.close = perl_close,
-	.walk = perl_walk,
-	.arena_count = perl_arena_count,
-	.arena = perl_arena,
-	.tell = perl_tell,
-	.tell_used = perl_tell_used,
+	FILL_SLOTS(perl, open, close, walk, arena_count, arena, tell, tell_used),
 };

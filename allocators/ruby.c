@@ -287,12 +287,5 @@ const struct allocator allocator_ruby = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct ruby_heap),
-	.open = ruby_open,
-	.close = ruby_close,
-	.walk = ruby_walk,
-	.arena_count = ruby_arena_count,
-	.arena = ruby_arena,
-	.free_kind = ruby_free_kind,
-	.visit_units = ruby_visit_units,
-	.tell = ruby_tell,
+	FILL_SLOTS(ruby, open, close, walk, arena_count, arena, free_kind, visit_units, tell),
 };

@@ -200,11 +200,5 @@ const struct allocator allocator_v8 = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct v8_heap),
-	.open = v8_open,
-	.close = v8_close,
-	.walk = v8_walk,
-	.arena_count = v8_arena_count,
-	.arena = v8_arena,
-	.visit_units = v8_visit_units,
-	.holds = v8_holds,
+	FILL_SLOTS(v8, open, close, walk, arena_count, arena, visit_units, holds),
 };

@@ -24,6 +24,15 @@
 #define RESCAN_4(...)	RESCAN_1(RESCAN_1(RESCAN_1(RESCAN_1(__VA_ARGS__))))
 #define RESCAN_1(...)	__VA_ARGS__
 
+/*
+ * Fill slots of a contract by the functions of their names: FILL_SLOTS(perl, open, close) is
+ * .open = perl_open, .close = perl_close.
+ */
+#define FILL_SLOTS(...) RESCAN(FILL_STEP(__VA_ARGS__))
+#define FILL_STEP(part, first, ...) \
+	.first = part##_##first __VA_OPT__(, FILL_NEXT PARENTHESES(part, __VA_ARGS__))
+#define FILL_NEXT() FILL_STEP
+
 /* The text of a function's arguments behind format, allocated; NULL if memory is short. */
 #define FORMATTED(format)                                             \
 	({                                                            \

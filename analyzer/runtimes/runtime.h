@@ -360,16 +360,13 @@ const char *object_class_name(struct object_space *space, uint64_t number,
 			      enum class_name_kind *ret_kind);
 
 /*
- * A language in several files lists its name and the slots that it fills, each by the function of
- * that name: PERL_SLOTS is perl, is_link, and so on for perl_is_link(). SLOTS(DECLARE_SLOT,
- * PERL_SLOTS) declares these functions, and SLOTS(FILL_SLOT, PERL_SLOTS) fills the slots.
+ * Declare the functions of the slots that a language in several files fills: PERL_SLOTS is perl,
+ * is_link, and so on for perl_is_link(); FILL_SLOTS(PERL_SLOTS) fills them.
  */
-#define SLOTS(macro, ...) RESCAN(SLOTS_STEP(macro, __VA_ARGS__))
-#define SLOTS_STEP(macro, language, first, ...) \
-	macro(language, first) __VA_OPT__(SLOTS_NEXT PARENTHESES(macro, language, __VA_ARGS__))
-#define SLOTS_NEXT() SLOTS_STEP
-#define DECLARE_SLOT(language, slot) \
-	__typeof__(*((const struct runtime *)0)->slot) language##_##slot;
-#define FILL_SLOT(language, slot) .slot = language##_##slot,
+#define DECLARE_SLOTS(...) RESCAN(DECLARE_STEP(__VA_ARGS__))
+#define DECLARE_STEP(language, first, ...)                                  \
+	__typeof__(*((const struct runtime *)0)->first) language##_##first; \
+	__VA_OPT__(DECLARE_NEXT PARENTHESES(language, __VA_ARGS__))
+#define DECLARE_NEXT() DECLARE_STEP
 
 extern const struct runtime *const runtime_kinds[]; /* NULL at the end */

@@ -48,5 +48,5 @@ const struct runtime runtime_node = {
 	.pages = &pages,
 	.leaks_note =
 		"Node.js is loaded: V8's objects are not counted as allocations, and hold what they refer to until V8 frees them",
-	SLOTS(FILL_SLOT, NODE_SLOTS)
+	FILL_SLOTS(NODE_SLOTS),
 };

@@ -54,4 +54,4 @@ bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size
 #define NODE_SLOTS                                                                               \
 	node, release, find_objects, is_link, find_unused, find_globals, visit_links, target_of, \
 		tell_step
-SLOTS(DECLARE_SLOT, NODE_SLOTS);
+DECLARE_SLOTS(NODE_SLOTS);

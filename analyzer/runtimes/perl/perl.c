@@ -15,5 +15,5 @@ const struct runtime runtime_perl = {
 	.keeps_cycles = true,
 	.leaks_note =
 		"Perl is loaded, but no arenas of its values were found: cycles of references that it never frees are not among what is leaked",
-	SLOTS(FILL_SLOT, PERL_SLOTS)
+	FILL_SLOTS(PERL_SLOTS),
 };

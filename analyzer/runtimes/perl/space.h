@@ -131,4 +131,4 @@ void perl_learn_names(struct perl *perl);
 #define PERL_SLOTS                                                                        \
 	perl, release, find_objects, class_name, visit_bases, is_link, resolve, liveness, \
 		known_leak, visit_frames, find_globals, find_locals, visit_links, tell_step
-SLOTS(DECLARE_SLOT, PERL_SLOTS);
+DECLARE_SLOTS(PERL_SLOTS);

@@ -9,4 +9,4 @@
 	php, release, find_objects, class_name, visit_bases, may_refer, is_link, find_unused, \
 		resolve, is_collecting, liveness, visit_code, visit_frames, find_globals,     \
 		find_locals, visit_links, target_of, tell_step, visit_members
-SLOTS(DECLARE_SLOT, PHP_SLOTS);
+DECLARE_SLOTS(PHP_SLOTS);

@@ -6,12 +6,14 @@
 #include "analyzer/runtimes/php/space.h"
 #include "analyzer/runtimes/php/values.h"
 
-const struct runtime runtime_php = { .name = "php",
-				     .modules = "php|libphp|mod_php|=zend_startup",
-				     .space_size = sizeof(struct php),
-				     .is_certain = true,
-				     .is_counted = true,
-				     SLOTS(FILL_SLOT, PHP_SLOTS) };
+const struct runtime runtime_php = {
+	.name = "php",
+	.modules = "php|libphp|mod_php|=zend_startup",
+	.space_size = sizeof(struct php),
+	.is_certain = true,
+	.is_counted = true,
+	FILL_SLOTS(PHP_SLOTS),
+};
 
 static void inspect_elements(struct reader *reader, const struct subject *subject)
 {

@@ -9,4 +9,4 @@
 	python, release, find_objects, class_name, visit_bases, may_refer, is_link, is_collecting, \
 		liveness, known_leak, visit_frames, find_globals, find_locals, visit_links,        \
 		target_of, tell_step
-SLOTS(DECLARE_SLOT, PYTHON_SLOTS);
+DECLARE_SLOTS(PYTHON_SLOTS);

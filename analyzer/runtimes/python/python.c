@@ -110,14 +110,16 @@ static const struct object_pages pages = {
 	.measure = measure_pool,
 };
 
-const struct runtime runtime_python = { .name = "python",
-					.modules = "python|libpython|=Py_Initialize",
-					.space_size = sizeof(struct python),
-					.is_certain = true,
-					.is_counted = true,
-					.integer = &integer,
-					.pages = &pages,
-					SLOTS(FILL_SLOT, PYTHON_SLOTS) };
+const struct runtime runtime_python = {
+	.name = "python",
+	.modules = "python|libpython|=Py_Initialize",
+	.space_size = sizeof(struct python),
+	.is_certain = true,
+	.is_counted = true,
+	.integer = &integer,
+	.pages = &pages,
+	FILL_SLOTS(PYTHON_SLOTS),
+};
 
 static bool read_list(struct reader *reader, struct memory_range range, const uint64_t *words,
 		      struct item_contents *ret)

@@ -81,7 +81,7 @@ const struct runtime runtime_ruby = {
 	.leaks_note =
 		"Ruby is loaded, but no pages of its objects were found: what they refer to is not leaked, though Ruby may have dropped them",
 	.teardown = { "ruby_vm_destruct", "ruby_run_node" },
-	SLOTS(FILL_SLOT, RUBY_SLOTS)
+	FILL_SLOTS(RUBY_SLOTS),
 };
 
 /*

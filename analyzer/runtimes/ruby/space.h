@@ -24,4 +24,4 @@ struct ruby {
 	ruby, release, find_fibers, fiber_registers, find_objects, find_unused, class_name,        \
 		visit_bases, liveness, visit_code, visit_frames, visit_fiber_frames, find_globals, \
 		find_locals, visit_links, skips, tell_step, known_leak
-SLOTS(DECLARE_SLOT, RUBY_SLOTS);
+DECLARE_SLOTS(RUBY_SLOTS);
