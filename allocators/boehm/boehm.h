@@ -22,6 +22,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
+#include "analyzer/program/module_words.h"
 
 enum {
 	LARGEST_GRANULE = 16,
@@ -235,23 +236,12 @@ static inline uint64_t list_heads(const struct collector *collector)
 /* Add all collectors of the process to the heap, with their blocks. */
 struct error *boehm_search(struct boehm_heap *heap);
 
-/*
- * Call visit for each word but 0 of the writable data in [start, end), by address, until it returns
- * an error. *cursor, 0 at first, serves ranges that come by address.
- */
-struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image *image,
-			       size_t *cursor,
-			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
-			       void *data);
-
 /* Visit the data of the module with the collector's variables. */
 static inline struct error *boehm_visit_own_data(
 	const struct collector *collector, const struct image *image,
 	struct error *(*visit)(void *data, uint64_t where, uint64_t word), void *data)
 {
-	size_t cursor = 0;
-
-	return boehm_visit_data(collector->start, collector->end, image, &cursor, visit, data);
+	return data_visit_words(image, collector->start, collector->end, visit, data);
 }
 
 /*

@@ -37,44 +37,6 @@ struct search {
 	bool has_size_map;
 };
 
-struct error *boehm_visit_data(uint64_t start, uint64_t end, const struct image *image,
-			       size_t *cursor,
-			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
-			       void *data)
-{
-	const unsigned int size = image_word_size(image);
-
-	while (*cursor < image->region_count && image->regions[*cursor].end <= start)
-		(*cursor)++;
-	for (size_t i = *cursor; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-		uint64_t first = region->start > start ? region->start : start, word;
-		uint64_t stop = region->end < end ? region->end : end;
-
-		if (region->start >= end)
-			break;
-		if (!region->bytes || !(region->rights & RIGHT_WRITE))
-			continue;
-		for (uint64_t at = first; at < stop && stop - at >= size; at += size) {
-			/* Skip holes of the dump. */
-			if (at == first || at % PAGE == 0) {
-				uint64_t next = image_next_data(image, at);
-
-				if (next >= stop || stop - next < size)
-					break;
-				if (next > at)
-					at = (next + size - 1) & ~(uint64_t)(size - 1);
-				if (stop - at < size)
-					break;
-			}
-			word = load_word(region->bytes + (at - region->start), size);
-			if (word)
-				TRY(visit(data, at, word));
-		}
-	}
-	return NULL;
-}
-
 /* Indexes are in anonymous memory; a build may get it from /dev/zero. */
 static bool can_hold_index(const struct region *region)
 {
@@ -203,11 +165,9 @@ static struct error *look_for_map(void *data, uint64_t where, uint64_t word)
 static struct error *find_size_map(struct search *search)
 {
 	const struct image *image = search->heap->context.image;
-	const struct module *module = search->module;
-	size_t cursor = 0;
 	_cleanup_(image_advice_end) struct image_advice advice = image_advise_in_order(image);
 
-	return boehm_visit_data(module->start, module->end, image, &cursor, look_for_map, search);
+	return module_visit_words(image, search->module, look_for_map, search);
 }
 
 /*
@@ -236,7 +196,6 @@ struct error *boehm_search(struct boehm_heap *heap)
 {
 	const struct program *program = heap->context.program;
 	struct search search = { .heap = heap, .view = { heap->context.image } };
-	size_t cursor = 0;
 
 	list_for_each(module, program->modules, program->module_count) {
 		search = (struct search){
@@ -246,8 +205,7 @@ struct error *boehm_search(struct boehm_heap *heap)
 			.miss = search.miss,
 			.miss_end = search.miss_end,
 		};
-		TRY(boehm_visit_data(module->start, module->end, heap->context.image, &cursor,
-				     visit, &search));
+		TRY(module_visit_words(heap->context.image, module, visit, &search));
 	}
 	return NULL;
 }

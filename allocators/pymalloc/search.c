@@ -10,8 +10,7 @@
 
 #include "analyzer/base/budget.h"
 #include "analyzer/base/list.h"
-
-#include <string.h>
+#include "analyzer/program/module_words.h"
 
 enum {
 	FEWEST_RECORDS = 16, /* the array begins with so many, and doubles */
@@ -31,6 +30,7 @@ struct record {
 struct search {
 	struct pymalloc_heap *heap;
 	const struct module *module;
+	uint64_t last; /* word that was looked at */
 	struct view view;
 	struct budget
 		budget; /* of records and pools to look at: a dump may have them without end */
@@ -210,50 +210,17 @@ static void look_at_cookie(struct search *search, uint64_t place)
 		search->heap->free_threaded = search->module;
 }
 
-/* Look where the words of [start, end) of the region lead. */
-static struct error *search_words(struct search *search, const struct region *region,
-				  uint64_t start, uint64_t end)
+/* Look where a word of the module leads. */
+static struct error *look_at_word(void *data, uint64_t where, uint64_t word)
 {
-	uint64_t at = start, word, last = 0;
+	struct search *search = data;
+	bool is_new = word != search->last;
 
-	while (at < end && end - at >= sizeof(word)) {
-		uint64_t next = at % PAGE == 0 || at == start
-					? image_next_data(search->heap->context.image, at)
-					: at;
-
-		if (next > at) {
-			at = (next + 7) & ~UINT64_C(7);
-			continue;
-		}
-		memcpy(&word, region->bytes + (at - region->start), sizeof(word));
-		if (word == COOKIE)
-			look_at_cookie(search, at);
-		else if (word && word != last)
-			TRY(look(search, word));
-		last = word;
-		at += sizeof(word);
-	}
-	return NULL;
-}
-
-static struct error *search_module(struct search *search)
-{
-	const struct image *image = search->heap->context.image;
-	size_t first =
-		BISECT(i, 0, image->region_count, image->regions[i].end <= search->module->start);
-
-	for (size_t i = first; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-		uint64_t start = region->start, end = region->end;
-
-		if (start >= search->module->end)
-			break;
-		if (!region->bytes || !(region->rights & RIGHT_WRITE))
-			continue;
-		start = start > search->module->start ? start : search->module->start;
-		end = end < search->module->end ? end : search->module->end;
-		TRY(search_words(search, region, (start + 7) & ~UINT64_C(7), end));
-	}
+	search->last = word;
+	if (word == COOKIE)
+		look_at_cookie(search, where);
+	else if (is_new)
+		return look(search, word);
 	return NULL;
 }
 
@@ -286,7 +253,7 @@ struct error *pymalloc_search(struct pymalloc_heap *heap)
 	search.budget.left = MOST_RECORDS + context->image->size / RECORD;
 	list_for_each(module, context->program->modules, context->program->module_count) {
 		search.module = module;
-		TRY(search_module(&search));
+		TRY(module_visit_words(context->image, module, look_at_word, &search));
 	}
 	heap->gave_up = budget_is_spent(&search.budget);
 	drop_overlapping(heap);

@@ -22,23 +22,29 @@ static struct error *visit_region(const struct image *image, const struct region
 	return NULL;
 }
 
+struct error *data_visit_words(const struct image *image, uint64_t start, uint64_t end,
+			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
+			       void *data)
+{
+	size_t first = LIST_ABOVE(image->regions, image->region_count, end, start);
+
+	for (size_t i = first; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+
+		if (region->start >= end)
+			break;
+		if (region->bytes && (region->rights & RIGHT_WRITE))
+			TRY(visit_region(image, region, MAX(region->start, start),
+					 MIN(region->end, end), visit, data));
+	}
+	return NULL;
+}
+
 struct error *module_visit_words(const struct image *image, const struct module *module,
 				 struct error *(*visit)(void *data, uint64_t where, uint64_t word),
 				 void *data)
 {
-	size_t first = LIST_ABOVE(image->regions, image->region_count, end, module->start);
-
-	for (size_t i = first; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-		uint64_t start = region->start > module->start ? region->start : module->start;
-		uint64_t end = region->end < module->end ? region->end : module->end;
-
-		if (region->start >= module->end)
-			break;
-		if (region->bytes && (region->rights & RIGHT_WRITE))
-			TRY(visit_region(image, region, start, end, visit, data));
-	}
-	return NULL;
+	return data_visit_words(image, module->start, module->end, visit, data);
 }
 
 uint64_t find_word(struct view *view, uint64_t address, uint64_t end, uint64_t step, uint64_t *ret)

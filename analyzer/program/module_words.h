@@ -7,9 +7,12 @@
 #include "analyzer/program/program.h"
 
 /*
- * Visit each word that is not 0 of the writable memory of the module, upwards; where is its
- * address. An error ends it.
+ * Visit each word that is not 0 of the writable memory in [start, end), or of the module, upwards;
+ * where is its address. An error ends it.
  */
+struct error *data_visit_words(const struct image *image, uint64_t start, uint64_t end,
+			       struct error *(*visit)(void *data, uint64_t where, uint64_t word),
+			       void *data);
 struct error *module_visit_words(const struct image *image, const struct module *module,
 				 struct error *(*visit)(void *data, uint64_t where, uint64_t word),
 				 void *data);
