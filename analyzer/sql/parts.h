@@ -123,7 +123,7 @@ void sql_result_escaped(sqlite3_context *context, const char *text);
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
 
-/* What anchors an allocation first, or ROOT_KINDS. */
+/* The first kind of root that anchors the allocation, or ROOT_KINDS. */
 enum root_kind sql_anchor_kind(const struct roots *roots, allocation_id id);
 
 struct error *sql_kinds_find(struct sql *sql);
