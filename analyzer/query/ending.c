@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
-enum { LONGEST_MESSAGE = 400 };
+enum { LONGEST_MESSAGE = 400, MOST_THREAD_LOCAL = 1 << 16 /* bytes of a module */ };
 
 struct autopsy {
 	struct analysis *analysis;
@@ -42,8 +42,7 @@ static char *read_message(struct autopsy *autopsy, uint64_t address)
 	return length ? strndup((const char *)bytes, length) : NULL;
 }
 
-/* The text that a word of the object, one of the first two, points at: its what(), or what was
- * thrown. */
+/* The text of what() or of a thrown string, which one of the object's first words points at. */
 static char *read_what(struct autopsy *autopsy, uint64_t object)
 {
 	unsigned int size = image_word_size(autopsy->image);
@@ -105,7 +104,9 @@ static void find_exception(struct autopsy *autopsy)
 		bool is_library = strstr(module->module->path, "++") != NULL ||
 				  module->module == program_main_module(program);
 
-		for (uint64_t at = 0; start && is_library && at < module->size; at += word_size)
+		for (uint64_t at = 0;
+		     start && is_library && at < module->size && at < MOST_THREAD_LOCAL;
+		     at += word_size)
 			if (view_word(&autopsy->view, start + at, &word) &&
 			    is_exception(autopsy, word, module))
 				return;
@@ -203,8 +204,7 @@ static void find_fault(struct autopsy *autopsy)
 				    state->fault_address, what, freed);
 }
 
-/* The function in which the program ended, without those of libraries that end it, such as abort().
- */
+/* The function in which the program ended; those of the C library, such as abort(), are skipped. */
 static const char *find_place(struct analysis *analysis)
 {
 	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), 0);
