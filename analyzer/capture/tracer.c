@@ -503,10 +503,18 @@ static void handle_stop(struct tracer *tracer, pid_t id, int status)
 		resume(task);
 }
 
+static void tell_end(const struct tracer *tracer, size_t others)
+{
+	tracer->events->ended(tracer->events->data, tracer->status, others, tracer->unseen);
+}
+
+/* The program has ended; what it left is followed, or that is all. */
 static void end_program(struct tracer *tracer, int status)
 {
 	tracer->is_over = true;
 	tracer->status = status;
+	if (!tracer->options->follow)
+		tell_end(tracer, tracer->process_count);
 	for (size_t i = 0; tracer->options->follow && i < tracer->process_count; i++)
 		tracer->events->left(tracer->events->data, tracer->processes[i].id);
 }
@@ -524,12 +532,6 @@ static void handle_end(struct tracer *tracer, pid_t id, int status)
 		finish_if_gathered(tracer, process);
 	if (id == tracer->options->program)
 		end_program(tracer, status);
-	if (tracer->is_over && !tracer->is_told &&
-	    (!tracer->options->follow || tracer->process_count == 0)) {
-		tracer->is_told = true;
-		tracer->events->ended(tracer->events->data, tracer->status, tracer->process_count,
-				      tracer->unseen);
-	}
 }
 
 /* True if threads of a process are still stopping, which may be late. */
@@ -573,6 +575,9 @@ struct error *tracer_run(const struct tracer_options *options, const struct trac
 		else if (id > 0)
 			handle_end(&tracer, id, status);
 	}
+	/* A process that was met after its end is still in the list: only the kernel knows. */
+	if (options->follow && tracer.is_over && !tracer.error)
+		tell_end(&tracer, 0);
 	free(tracer.tasks);
 	free(tracer.processes);
 	return tracer.error;

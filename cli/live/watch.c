@@ -270,10 +270,9 @@ static bool lead_to_nothing(int first)
  * From now on there only are processes that the program left behind. They are let through, and
  * nobody waits for them.
  */
-static void go_to_background(struct watcher *watcher)
+static void go_to_background(void)
 {
 	prctl(PR_SET_PDEATHSIG, 0);
-	watcher->tracer.follow = false;
 	setsid();
 	lead_to_nothing(STDIN_FILENO);
 	if (chdir("/") < 0)
@@ -311,7 +310,7 @@ static void on_ended(void *data, int status, size_t others, size_t unseen)
 			strerror(birth.failure));
 	}
 	if (others > 0)
-		go_to_background(watcher);
+		go_to_background();
 	send_message(watcher->socket, &message);
 	/* A reader that waits for the end of our output waits for nothing else. */
 	if (others > 0)
