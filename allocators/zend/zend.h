@@ -72,7 +72,7 @@ struct zend_heap {
 	ARRAY(struct zend_space) spaces; /* by address */
 	ARRAY(struct zend_chunk) chunks; /* by address, apart; also huge blocks */
 	ARRAY(struct zend_chunk) others; /* huge and cleared ones, for the search alone */
-	ARRAY(uint64_t) nodes; /* blocks that say where a huge one is, by address */
+	ARRAY(uint64_t) nodes;		 /* blocks that say where a huge one is, by address */
 	struct heap_damage rings, huge_damage, lists, pages, heads, counts;
 };
 

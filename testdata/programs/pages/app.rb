@@ -27,5 +27,6 @@ module App
 end
 
 module BigModule; end
-2000.times { |i| BigModule.module_eval("def generated_#{i}; [1].each { |n| n }; end") }
+# Ruby names the file as it likes, "(eval)" or "(eval at app.rb:30)", unless it is told.
+2000.times { |i| BigModule.module_eval("def generated_#{i}; [1].each { |n| n }; end", "(eval)") }
 Server.new.handle(["name"])
