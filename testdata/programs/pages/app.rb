@@ -27,6 +27,6 @@ module App
 end
 
 module BigModule; end
-# Ruby names the file as it likes, "(eval)" or "(eval at app.rb:30)", unless it is told.
+# Without a name for the file, Ruby writes "(eval)" or "(eval at app.rb:30)", by its version.
 2000.times { |i| BigModule.module_eval("def generated_#{i}; [1].each { |n| n }; end", "(eval)") }
 Server.new.handle(["name"])
