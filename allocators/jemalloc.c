@@ -93,6 +93,11 @@ static void report(const struct jemalloc *je, struct findings *findings)
 			findings, FINDING_NOTE,
 			"jemalloc: extents that threads were changing when the core was taken: %zu; they are not counted",
 			je->changing.count);
+	if (je->changing_caches > 0)
+		findings_add(
+			findings, FINDING_NOTE,
+			"jemalloc: caches that threads may have been changing when the core was taken: %zu; the latest block of each may be in use, not free",
+			je->changing_caches);
 }
 
 static struct error *jemalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)

@@ -36,7 +36,8 @@ struct cache_search {
 	struct jemalloc *je;
 	const struct heap_context *context;
 	struct view view, stacks;
-	bool falls; /* the form of the bins: from 5.3 on */
+	bool falls;		       /* the form of the bins: from 5.3 on */
+	struct address_list registers; /* of threads that run; sorted */
 };
 
 static unsigned int word_of(const struct cache_search *search)
@@ -159,10 +160,37 @@ static size_t drop_repeated(uint64_t *list, size_t count, struct heap_damage *tw
 	return kept;
 }
 
+/*
+ * free() writes the new top of the stack before the region to which it is to point, in 5.3.0 of
+ * Debian: between these two instructions, a region that the program uses is the latest in the
+ * cache.
+ */
+static bool is_changing_top(const struct cache_search *search, const struct bin *bin)
+{
+	return search->falls && bin->count > 0 && search->registers.count > 0 &&
+	       bsearch(&bin->first, search->registers.items, search->registers.count,
+		       sizeof(bin->first), compare_u64);
+}
+
+static struct error *list_registers(struct cache_search *search)
+{
+	const struct program *program = search->context->program;
+
+	list_for_each(thread, program->threads, program->thread_count)
+		for (size_t i = 0; thread->system_call == SYSTEM_CALL_NONE && i < MOST_REGISTERS;
+		     i++)
+			TRY(array_append(&search->registers, thread->state->registers[i]));
+	if (search->registers.count)
+		SORT(search->registers.items, search->registers.count, compare_u64);
+	return NULL;
+}
+
 static struct error *add_bin(struct cache_search *search, const struct bin *bin, unsigned int class)
 {
 	struct jemalloc *je = search->je;
 	const size_t first = je->cached.count;
+
+	je->changing_caches += is_changing_top(search, bin);
 
 	for (uint64_t i = 0; i < bin->count; i++) {
 		uint64_t word;
@@ -396,25 +424,38 @@ static struct error *search_arenas(struct cache_search *search,
 	return NULL;
 }
 
-struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_context *context)
+static struct error *find_caches(struct cache_search *search)
 {
-	const struct program *program = context->program;
-	struct cache_search search = { .je = je,
-				       .context = context,
-				       .view = { context->image },
-				       .stacks = { context->image } };
+	const struct program *program = search->context->program;
+	struct jemalloc *je = search->je;
 
-	TRY(search_arenas(&search, add_ring));
+	TRY(list_registers(search));
+	TRY(search_arenas(search, add_ring));
 	if (je->cache_count == 0)
-		TRY(search_arenas(&search, add_old_ring));
+		TRY(search_arenas(search, add_old_ring));
 	if (je->cache_count == 0)
 		list_for_each(thread, program->threads, program->thread_count)
 			if (thread->thread_pointer > TLS_BYTES)
-				TRY(search_thread(&search, thread->thread_pointer & ~UINT64_C(7)));
+				TRY(search_thread(search, thread->thread_pointer & ~UINT64_C(7)));
 	if (je->geometry.word == sizeof(uint32_t))
 		list_for_each(thread, program->threads, program->thread_count)
 			if (thread->thread_pointer > TLS_BYTES)
-				TRY(note_keys(&search, thread->thread_pointer & ~UINT64_C(3)));
+				TRY(note_keys(search, thread->thread_pointer & ~UINT64_C(3)));
+	return NULL;
+}
+
+struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_context *context)
+{
+	struct cache_search search = { .je = je,
+				       .context = context,
+				       .view = { context->image },
+				       .stacks = { context->image },
+				       .registers.memory.account = context->account };
+	struct error *error = find_caches(&search);
+
+	array_release(&search.registers);
+	if (error)
+		return error;
 	je->cached.count = drop_repeated(je->cached.items, je->cached.count, NULL);
 	je->stacks.count = drop_repeated(je->stacks.items, je->stacks.count, NULL);
 	return NULL;

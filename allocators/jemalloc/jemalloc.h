@@ -120,6 +120,7 @@ struct jemalloc {
 	struct jemalloc_damage overlaps, misfits, absent, bitmaps, strangers;
 	struct heap_list_damage lists;
 	struct range_list changing; /* extents that a thread was working on, by address */
+	size_t changing_caches;	    /* perhaps too many: a register points at the top */
 };
 
 struct jemalloc_heap {
