@@ -191,7 +191,6 @@ static struct error *add_bin(struct cache_search *search, const struct bin *bin,
 	const size_t first = je->cached.count;
 
 	je->changing_caches += is_changing_top(search, bin);
-
 	for (uint64_t i = 0; i < bin->count; i++) {
 		uint64_t word;
 

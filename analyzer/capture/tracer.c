@@ -61,7 +61,6 @@ struct tracer {
 	size_t process_count;
 	size_t unseen; /* processes that ended and were let through */
 	bool is_over;  /* the first process has ended, with the status */
-	bool is_told;  /* and those that are followed, too */
 	int status;
 	struct error *error; /* the first, which ends the tracing */
 };

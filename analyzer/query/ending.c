@@ -1,5 +1,6 @@
 #include "analyzer/query/ending.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/classify/exceptions.h"
 #include "analyzer/image/arch.h"
@@ -36,7 +37,7 @@ static char *read_message(struct autopsy *autopsy, uint64_t address)
 
 	if (!bytes)
 		return NULL;
-	length = text_run((const char *)bytes, size < LONGEST_MESSAGE ? size : LONGEST_MESSAGE);
+	length = text_run((const char *)bytes, MIN(size, LONGEST_MESSAGE));
 	while (length && bytes[length - 1] == '\n')
 		length--;
 	return length ? strndup((const char *)bytes, length) : NULL;
@@ -77,11 +78,11 @@ static bool is_exception(struct autopsy *autopsy, uint64_t word, const struct tl
 	struct exception exception;
 	const char *name;
 	uint64_t first;
+	size_t hint = 0;
 
 	if (id == NO_ALLOCATION)
 		return false;
-	range.start = allocation_start(index, id);
-	range.end = range.start + allocation_size(index, id);
+	range = allocation_range_near(index, id, &hint);
 	if (!view_word(&autopsy->view, range.start, &first) ||
 	    !exception_read(&autopsy->view, range, first, &exception) || exception.is_rethrown)
 		return false;
@@ -136,8 +137,10 @@ static void find_abort_message(struct autopsy *autopsy)
 	struct ending *ending = autopsy->ending;
 	uint64_t variable, message;
 
-	for (size_t i = 0; i < program->module_count && !ending->message; i++)
-		if (module_find_variable(&program->modules[i], "__abort_msg", &variable) &&
+	list_for_each(module, program->modules, program->module_count)
+		if (!ending->message &&
+		    (module_is_libc(module) || module == program_main_module(program)) &&
+		    module_find_variable(module, "__abort_msg", &variable) &&
 		    view_word(&autopsy->view, variable, &message) && message)
 			ending->message = read_message(autopsy, message + sizeof(int));
 	if (!ending->message)

@@ -351,8 +351,7 @@ static int find_place_for_left(void)
 	return left_count;
 }
 
-/* The program has ended, but not this process of it, which may be a daemon: no terminal reaches it.
- */
+/* The program has ended, but not this process of it: a daemon, which no terminal reaches. */
 static void wait_for_left(struct run *run, const struct watch_message *message)
 {
 	int process = (int)syscall(SYS_pidfd_open, message->process, 0), place;
