@@ -263,6 +263,8 @@ struct run {
 	bool ended;
 	bool not_run;  /* it could not be started, or not be traced */
 	int status;    /* exit status of the program itself */
+	size_t others; /* its processes that still run */
+	size_t unseen; /* those that ended, but were not followed */
 	bool lost;     /* a process could not be looked into */
 	off_t input;   /* offset at which standard input began; -1: it cannot be read again */
 	char *preload; /* the recorder's file; owned; NULL: not unpacked */
@@ -405,24 +407,6 @@ static int status_of_program(int status)
 	return WIFSIGNALED(status) ? EXIT_KILLED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void tell_rest(struct run *run, size_t others)
-{
-	if (others > 0)
-		session_note(&run->session,
-			     "note: %zu process%s of the program still run%s and %s not analysed",
-			     others, others == 1 ? "" : "es", others == 1 ? "s" : "",
-			     others == 1 ? "is" : "are");
-}
-
-static void tell_unseen(struct run *run, size_t unseen)
-{
-	if (unseen > 0)
-		session_note(
-			&run->session,
-			"note: %zu child process%s not checked: --follow-forks checks children, too",
-			unseen, unseen == 1 ? " was" : "es were");
-}
-
 static void follow(struct run *run, const struct watch_message *message)
 {
 	char text[WATCH_TEXT_SIZE + 64];
@@ -460,8 +444,8 @@ static void follow(struct run *run, const struct watch_message *message)
 		return;
 	case WATCH_ENDED:
 		run->status = status_of_program(message->status);
-		tell_rest(run, message->others);
-		tell_unseen(run, message->unseen);
+		run->others = message->others;
+		run->unseen = message->unseen;
 		break;
 	}
 	run->ended = true;
@@ -720,6 +704,21 @@ static int analyse_all(struct run *run)
 	return status;
 }
 
+/* Stands behind the verdict, which says nothing of these. */
+static void tell_unchecked(struct run *run)
+{
+	if (run->others)
+		session_caveat(&run->session,
+			       "note: %zu process%s of the program still run%s and %s not checked",
+			       run->others, run->others == 1 ? "" : "es",
+			       run->others == 1 ? "s" : "", run->others == 1 ? "is" : "are");
+	if (run->unseen)
+		session_caveat(
+			&run->session,
+			"note: %zu child process%s not checked: --follow-forks checks children, too",
+			run->unseen, run->unseen == 1 ? " was" : "es were");
+}
+
 /* Open the log; -1: standard error. */
 static struct error *open_log(const struct run_options *options, int *ret)
 {
@@ -754,6 +753,7 @@ static int conclude(struct run *run)
 		run->lost = true;
 	}
 	status = analyse_all(run);
+	tell_unchecked(run);
 	if (status != EXIT_FINE)
 		return status;
 	return run->kills > 0 ? EXIT_TIMED_OUT : run->status;

@@ -135,6 +135,14 @@ void session_note(struct session *session, const char *format, ...)
 		say(session, "", text);
 }
 
+void session_caveat(struct session *session, const char *format, ...)
+{
+	_cleanup_(free) char *text = FORMATTED(format);
+
+	if (text)
+		say(session, "", text);
+}
+
 /* More are counted than kept. */
 static size_t count_left_out(const struct findings *findings, enum finding_weight weight)
 {

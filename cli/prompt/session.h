@@ -96,6 +96,10 @@ void session_complain(struct session *session, struct error *error);
 void session_note(struct session *session, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Tell what changes the meaning of an answer, even if quiet. */
+void session_caveat(struct session *session, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Have it among the findings if a file was cut while it was read. */
 void session_check_files(struct session *session);
 
