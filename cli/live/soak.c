@@ -130,17 +130,13 @@ const struct argp soak_parser = {
 static struct error *check_gate(const struct soak_options *options)
 {
 	const struct command *gate = command_find("gate");
-	size_t count = options->gate_count - 1;
 	_cleanup_(free) void *arguments = calloc(1, gate->arguments_size);
-	_cleanup_(free) char **words = calloc(count + 4, sizeof(*words));
 	struct common_switches common = { 0 };
 	struct error *error;
 
-	TRY_MEMORY(arguments && words);
-	memcpy(words, options->gate + 1, count * sizeof(*words));
-	for (size_t i = 0; i < 4; i++)
-		words[count + i] = (char *)"--growing";
-	error = switches_parse(gate, words, count + 4, arguments, &common);
+	TRY_MEMORY(arguments);
+	error = switches_parse(gate, options->gate + 1, options->gate_count - 1, arguments,
+			       &common);
 	gate->release(arguments);
 	return error;
 }
@@ -170,7 +166,7 @@ static struct error *check(struct soak_options *options)
 	error = parse_time(options->every, &options->wait);
 	if (error)
 		error_destroy(error); /* it is a command */
-	return check_gate(options);
+	return NULL;
 }
 
 /* All that options point to is in arguments. Exits if they are wrong. */
@@ -209,7 +205,7 @@ struct soak {
 	bool is_started; /* by us: it is to be ended */
 	char *paths[MOST_CORES];
 	int files[MOST_CORES];
-	size_t count;	/* of snapshots */
+	size_t count;	/* of snapshots that are taken */
 	double longest; /* seconds that it was stopped */
 };
 
@@ -378,26 +374,35 @@ static struct error *iterate(struct soak *soak, double end)
 			    soak->count, status);
 }
 
-/* Open the file of the next snapshot, which is gone with heapcore unless it is kept. */
-static struct error *open_snapshot(struct soak *soak, struct output_file *ret_file, int *ret)
+/* Name the files of all snapshots: temporary ones unless they are kept. */
+static struct error *name_snapshots(struct soak *soak)
 {
-	const char *folder = soak->options.keep;
-	char **path = &soak->paths[soak->count];
+	struct soak_options *options = &soak->options;
 
-	if (!folder) {
-		TRY(open_temporary(ret));
-		*path = format_text("/proc/self/fd/%d", *ret);
-		return *path ? NULL : &error_no_memory;
+	for (size_t i = 0; i < options->snapshots; i++) {
+		if (options->keep) {
+			soak->paths[i] = format_text("%s/%zu.core", options->keep, i + 1);
+		} else {
+			TRY(open_temporary(&soak->files[i]));
+			soak->paths[i] = format_text("/proc/self/fd/%d", soak->files[i]);
+		}
+		TRY_MEMORY(soak->paths[i]);
+		if (i + 1 == options->snapshots)
+			break; /* the gate is run on it */
+		options->gate[options->gate_count++] = (char *)"--growing";
+		options->gate[options->gate_count++] = soak->paths[i];
 	}
-	if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-		return error_system("%s", folder);
-	*path = format_text("%s/%zu.core", folder, soak->count + 1);
-	if (!*path)
-		return &error_no_memory;
-	if (output_file_begin(*path, ret_file) < 0)
-		return error_system("%s", *path);
-	*ret = ret_file->fd;
 	return NULL;
+}
+
+/* Begin a file that is kept. */
+static struct error *begin_kept(const struct soak *soak, struct output_file *ret)
+{
+	const char *path = soak->paths[soak->count];
+
+	if (mkdir(soak->options.keep, 0777) < 0 && errno != EEXIST)
+		return error_system("%s", soak->options.keep);
+	return output_file_begin(path, ret) < 0 ? error_system("%s", path) : NULL;
 }
 
 static struct error *take_snapshot(struct soak *soak)
@@ -409,8 +414,9 @@ static struct error *take_snapshot(struct soak *soak)
 	int *fd = &soak->files[soak->count];
 	struct error *error;
 
-	TRY(open_snapshot(soak, &file, &options.fd));
-	*fd = soak->options.keep ? -1 : options.fd;
+	if (soak->options.keep)
+		TRY(begin_kept(soak, &file));
+	options.fd = soak->options.keep ? file.fd : *fd;
 	progress_line_begin(&soak->session.progress);
 	error = snapshot_take(soak->process, &options, CLONE_BY_NEED, &snapshot);
 	progress_line_stop(&soak->session.progress);
@@ -447,7 +453,7 @@ static struct error *watch(struct soak *soak)
 	return NULL;
 }
 
-/* The newest is opened, and the gate compares the others with it. */
+/* Open the newest, with which the gate compares the others. */
 static struct error *analyse(struct soak *soak)
 {
 	struct soak_options *options = &soak->options;
@@ -456,10 +462,6 @@ static struct error *analyse(struct soak *soak)
 	session->debug = &options->debug;
 	session->no_content = options->no_content;
 	session->subject = options->program ? options->program[0] : options->process;
-	for (size_t i = 0; i + 1 < soak->count; i++) {
-		options->gate[options->gate_count++] = (char *)"--growing";
-		options->gate[options->gate_count++] = soak->paths[i];
-	}
 	TRY(session_open(session, soak->paths[soak->count - 1]));
 	session_show_findings(session);
 	execute_words(session, options->gate, options->gate_count);
@@ -477,6 +479,8 @@ static struct error *soak_all(struct soak *soak, int count, char **arguments)
 	interrupt_catch(&soak->session.progress.progress, true);
 	if (error)
 		return error;
+	TRY(name_snapshots(soak));
+	TRY(check_gate(options));
 	if (options->format)
 		TRY(report_format_find(options->format, &soak->session.format));
 	TRY(report_files_open(&soak->session, &options->files, ""));

@@ -180,6 +180,14 @@ class SoakTest(harness.LiveTest):
         self.assertEqual([result["message"]["text"] for result in results],
                          ["registry (soak): +1 x struct job an iteration, 280 bytes in 5."])
 
+    def test_nothing_is_started_where_snapshots_have_no_room(self):
+        mark = self.path("mark")
+        result = harness.run(harness.HEAPCORE, "soak", "--every", "1s", "--", "touch", mark,
+                             env={**os.environ, "TMPDIR": self.path("absent")})
+        self.check(result, INCOMPLETE)
+        self.assertIn("temporary file", result.stderr)
+        self.assertFalse(os.path.exists(mark))
+
     def test_command_that_fails_is_said(self):
         result = harness.run(harness.HEAPCORE, "soak", "--every", "exit 7", "--pid",
                              str(os.getpid()))
