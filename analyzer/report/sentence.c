@@ -260,3 +260,18 @@ void sentence_write(const struct sentence *sentence, struct writer *writer,
 	}
 	writer_put(writer, '\n');
 }
+
+char *sentence_text(const struct table *table, const struct value *values)
+{
+	struct writer writer = { 0 };
+	struct sentence sentence;
+
+	sentence_compile(table, &sentence);
+	sentence_write(&sentence, &writer, values, (struct sentence_style){ 0 });
+	if (!writer.failed) {
+		writer.buffer[writer.used - 1] = '\0'; /* the end of the line */
+		return writer.buffer;
+	}
+	writer_deinit(&writer);
+	return NULL;
+}

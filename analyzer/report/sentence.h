@@ -61,3 +61,6 @@ struct sentence_style {
 /* Write a row; values has one for each column. */
 void sentence_write(const struct sentence *sentence, struct writer *writer,
 		    const struct value *values, struct sentence_style style);
+
+/* For formats without sentences: a row's, on one line. To be freed; NULL if memory is short. */
+char *sentence_text(const struct table *table, const struct value *values);

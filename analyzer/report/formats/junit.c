@@ -7,6 +7,7 @@
  * `fleet gate` there is nothing to tell here.
  */
 
+#include "analyzer/report/sentence.h"
 #include "analyzer/report/values.h"
 
 #include <inttypes.h>
@@ -129,11 +130,7 @@ static void write_growing(struct report *report, const struct value *values)
 	const char *kind = report_text_of(report, values, "kind");
 	_cleanup_(free) char *name = format_text(
 		"%s %s: %s", report_text_of(report, values, "fingerprint"), holder, kind);
-	_cleanup_(free) char *text =
-		format_text("%s: +%" PRIu64 " x %s an iteration, %" PRIu64 " bytes in %" PRIu64,
-			    holder, report_number_of(report, values, "each"), kind,
-			    report_number_of(report, values, "bytes"),
-			    report_number_of(report, values, "iterations"));
+	_cleanup_(free) char *text = sentence_text(report->table, values);
 	struct outcome outcome = { 0 };
 
 	if (!name || !text) {

@@ -7,6 +7,7 @@
  * `fleet gate` there is nothing to tell here.
  */
 
+#include "analyzer/report/sentence.h"
 #include "analyzer/report/values.h"
 
 #include <inttypes.h>
@@ -160,11 +161,8 @@ static void write_growing(struct report *report, const struct value *values)
 	const char *kind = report_text_of(report, values, "kind");
 	bool known = strcmp(state, "known") == 0, suppressed = strcmp(state, "suppressed") == 0;
 	_cleanup_(free) char *summary = format_text("Growth of %s in %s", kind, holder);
-	_cleanup_(free) char *message =
-		format_text("%s: +%" PRIu64 " x %s an iteration, %" PRIu64 " bytes in %" PRIu64 ".",
-			    holder, report_number_of(report, values, "each"), kind,
-			    report_number_of(report, values, "bytes"),
-			    report_number_of(report, values, "iterations"));
+	_cleanup_(free) char *sentence = sentence_text(report->table, values);
+	_cleanup_(free) char *message = sentence ? format_text("%s.", sentence) : NULL;
 	const struct result result = {
 		.rule = report_text_of(report, values, "fingerprint"),
 		.summary = summary,
