@@ -45,6 +45,16 @@ static struct top find_top(const struct analysis *analysis, size_t position,
 	return top;
 }
 
+/*
+ * The namespace of all names, a class at a top: the interpreter's state may hang on it, which these
+ * names do not mean.
+ */
+static bool is_namespace(const struct analysis *analysis, allocation_id id, bool is_top)
+{
+	return is_top && runtimes_have_class(analysis_runtimes(analysis),
+					     allocation_start(analysis_index(analysis), id));
+}
+
 /* Objects of a language count if they, or something above, have a name in the program. */
 static void find(const struct analysis *analysis, const struct bitmap *targets, struct bitmap *ret)
 {
@@ -56,17 +66,20 @@ static void find(const struct analysis *analysis, const struct bitmap *targets, 
 
 	for (size_t i = 0; i < count; i++) {
 		allocation_id id = dominators_at(tree, i);
+		bool is_top = i >= top.end;
 
-		if (i >= top.end) {
+		if (is_top) {
 			top = find_top(analysis, i, targets);
 			if (top.is_bounded)
 				bitmap_set(ret, id);
 			top.is_languages &= has_paths;
 		}
-		if (top.is_languages && i >= named_end && object_paths_has(paths, id))
-			named_end = dominators_end(tree, i);
-		if (top.is_languages && i >= named_end)
+		if (!top.is_languages || i < named_end)
+			continue;
+		if (!object_paths_has(paths, id))
 			bitmap_set(ret, id);
+		else if (!is_namespace(analysis, id, is_top))
+			named_end = dominators_end(tree, i);
 	}
 }
 

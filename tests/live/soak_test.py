@@ -40,6 +40,24 @@ for number in range(900):
 """
 
 
+RUBY = """
+CACHE = {}
+FINALIZER = proc { }
+Thread.new { sleep }
+
+def work(number)
+  CACHE["user #{number}"] = "name #{number} " * 9 if ARGV[1] == "cache"
+  Thread.new { 5.times { ObjectSpace.define_finalizer(Object.new, FINALIZER) } }.join
+end
+
+900.times do |number|
+  File.open(ARGV[0]) { |requests| requests.gets }
+  work(number)
+  File.write(ARGV[2], "done")
+end
+"""
+
+
 NODE = """
 const fs = require("fs");
 let number = 0;
@@ -132,6 +150,19 @@ class SoakTest(harness.LiveTest):
         lines = self.check(self.soak(["node", "-e", NODE, self.requests, self.answers],
                                      "--warm-up", "4", "--iterations", "4"), FOUND)
         self.assertRegex("\n".join(lines), r"(?m)^globalThis\.CACHE.*: \+1 x Object an iteration, ")
+
+    def ruby(self, what):
+        return ["/usr/bin/ruby", "-e", RUBY, self.requests, what, self.answers]
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/ruby"), "there is no Ruby")
+    def test_cache_in_ruby_is_named_by_its_path(self):
+        lines = self.check(self.soak(self.ruby("cache")), FOUND)
+        self.assertRegex(lines[0], r"^CACHE \(Hash\): \+2 x String an iteration, ")
+        self.assertEqual(len(lines), 2, lines)
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/ruby"), "there is no Ruby")
+    def test_finalizers_in_ruby_that_wait_for_its_collector_are_no_growth(self):
+        self.check(self.soak(self.ruby("nothing")), FINE)
 
     def test_python_without_one_passes(self):
         self.check(self.soak(self.python("nothing")), FINE)
