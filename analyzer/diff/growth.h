@@ -59,3 +59,10 @@ struct error *growths_find_examples(struct analysis *newest, struct growths *gro
  */
 struct error *growth_path(const struct analysis *newest, const struct growth *growth,
 			  bool with_content, char **ret);
+
+/*
+ * The static variable that alone holds most of the examples, unless it is the holder, as "CACHE".
+ * To be freed; *ret is NULL if there is none. STAGE_RETAINED is built.
+ */
+struct error *growth_variable(const struct analysis *newest, const struct growth *growth,
+			      char **ret);

@@ -174,3 +174,38 @@ struct error *growth_path(const struct analysis *newest, const struct growth *gr
 	*ret = strdup(text);
 	return *ret ? NULL : &error_no_memory;
 }
+
+/* The static variable that alone holds the allocation, or NULL. */
+static const struct variable *variable_of(const struct analysis *analysis, allocation_id id)
+{
+	const struct dominators *tree = analysis_dominators(analysis);
+	const struct variable *variable;
+	size_t position, root = NO_ROOT;
+
+	if (dominators_position(tree, id, &position))
+		root = dominators_root_of(tree, position);
+	variable = root == NO_ROOT ? NULL : variables_at(analysis_variables(analysis), root);
+	return variable && variable->is_one && variable->lasting == LASTING_STATIC ? variable
+										   : NULL;
+}
+
+struct error *growth_variable(const struct analysis *newest, const struct growth *growth,
+			      char **ret)
+{
+	const struct variable *first = NULL;
+	size_t votes = 0;
+	const char *module;
+
+	*ret = NULL;
+	for (size_t i = 0; i < growth->example_count; i++) {
+		const struct variable *one = variable_of(newest, growth->examples[i]);
+
+		first = first ? first : one;
+		votes += one && one == first;
+	}
+	if (votes * 2 <= growth->example_count || strcmp(first->name, growth->holder) == 0)
+		return NULL;
+	module = first->module ? strrchr(first->name, ' ') : NULL;
+	*ret = module ? strndup(first->name, (size_t)(module - first->name)) : strdup(first->name);
+	return *ret ? NULL : &error_no_memory;
+}

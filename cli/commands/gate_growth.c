@@ -107,6 +107,7 @@ struct error *gate_growth_find(struct analysis *newest, const char *const *paths
 	TRY(growths_find(&ret->diff->held, ret->diff->core_count, &ret->growths));
 	TRY(growths_find_examples(newest, &ret->growths));
 	TRY(analysis_need(newest, STAGE_OBJECT_PATHS));
+	TRY(analysis_need(newest, STAGE_RETAINED));
 	array_for_each(one, &ret->growths)
 		TRY(add_kind(ret, one));
 	return name_callers(newest, ret);
@@ -121,12 +122,15 @@ uint64_t gate_growth_count(const struct gate_growth *growth)
 	return count;
 }
 
-/* "__main__.CACHE (dict)", "registry (soak)"; to be freed; NULL if memory is short. */
+/* "__main__.CACHE (dict)", "CACHE (Hash(Int32, User))", "registry (soak)"; to be freed; NULL if
+ * memory is short. */
 static char *holder_text(const struct growth *one, const struct analysis *newest, bool with_content)
 {
 	_cleanup_(free) char *path = NULL;
 	struct error *error = growth_path(newest, one, with_content, &path);
 
+	if (!error && !path && one->by == HELD_BY_NAME)
+		error = growth_variable(newest, one, &path);
 	if (error) {
 		error_destroy(error);
 		return NULL;

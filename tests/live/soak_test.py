@@ -40,6 +40,41 @@ for number in range(900):
 """
 
 
+CLASSES = """
+#include <fstream>
+#include <map>
+#include <string>
+
+struct Store {
+    virtual ~Store() = default;
+    std::map<int, std::string> names;
+};
+
+Store *store = new Store;
+
+int main(int count, char **arguments)
+{
+    for (int number = 0; number < 900; number++) {
+        std::string line;
+        std::getline(std::ifstream(arguments[1]) >> std::ws, line);
+        store->names[number] = "name";
+        std::ofstream(arguments[2]) << "done";
+    }
+}
+"""
+
+
+CRYSTAL = """
+CACHE = {} of Int32 => String
+
+900.times do |number|
+  File.open(ARGV[0], &.gets)
+  CACHE[number] = "name #{number} " * 9
+  File.write(ARGV[1], "done")
+end
+"""
+
+
 RUBY = """
 CACHE = {}
 FINALIZER = proc { }
@@ -144,6 +179,21 @@ class SoakTest(harness.LiveTest):
         self.assertRegex(lines[0], r"^__main__\.CACHE \(dict\): \+1 x dict an iteration, "
                                    r"\d,\d\d\d bytes with what they hold in 5$")
         self.assertEqual(len(lines), 2, lines)
+
+    def test_class_that_keeps_more_is_named_by_its_variable(self):
+        program = harness.build(self.path("classes"), "g++", "-g", "-O1", "-x", "c++", "-",
+                                text=CLASSES)
+        lines = self.check(self.soak([program, self.requests, self.answers]), FOUND)
+        self.assertRegex(lines[0], r"^store \(Store\): \+1 x .* an iteration, ")
+
+    @unittest.skipUnless(shutil.which("crystal"), "there is no Crystal")
+    def test_cache_in_crystal_is_named_by_its_constant(self):
+        source, program = self.path("cache.cr"), self.path("cache")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(CRYSTAL)
+        harness.run("crystal", "build", "-o", program, source)
+        lines = self.check(self.soak([program, self.requests, self.answers]), FOUND)
+        self.assertRegex(lines[0], r"^CACHE \(Hash\(Int32, String\)\): \+1 x String an iteration, ")
 
     @unittest.skipUnless(shutil.which("node"), "there is no Node.js")
     def test_cache_in_node_is_named_by_its_path(self):
