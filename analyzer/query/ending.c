@@ -24,6 +24,7 @@ struct autopsy {
 
 void ending_deinit(struct ending *ending)
 {
+	free(ending->place);
 	free(ending->reason);
 	free(ending->message);
 }
@@ -207,22 +208,124 @@ static void find_fault(struct autopsy *autopsy)
 				    state->fault_address, what, freed);
 }
 
-/* The function in which the program ended; those of the C library, such as abort(), are skipped. */
-static const char *find_place(struct analysis *analysis)
+/* The length of a function's name without the types of its parameters. */
+static size_t name_length(const char *function)
 {
-	const struct backtrace *calls = debug_backtrace(analysis_debug(analysis), 0);
-	size_t i = 0;
+	static const char anonymous[] = "(anonymous namespace)";
+	size_t depth = 0, i = 0;
 
-	if (!calls)
+	for (; function[i]; i++) {
+		if (function[i] == '(' && depth == 0 &&
+		    strncmp(function + i, anonymous, strlen(anonymous)) != 0)
+			break;
+		depth += function[i] == '<';
+		depth -= function[i] == '>' && depth > 0;
+	}
+	return i;
+}
+
+/* "parse() at cart.c:12"; NULL: the function has no name, or memory is short. */
+static char *describe_call(const char *function, const char *path, uint64_t line)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	size_t length = function ? name_length(function) : 0;
+	const char *open = function && function[length] ? "()" : "";
+	char text[32] = "";
+
+	if (!function)
 		return NULL;
-	if (calls->count && !calls->frames[0].module)
-		i++; /* a jump to nowhere: its caller says more */
-	if (analysis_image(analysis)->threads[0].signal_sent)
-		while (i < calls->count && calls->frames[i].module &&
-		       module_is_of_language(calls->frames[i].module))
-			i++;
-	return i < calls->count ? debug_frame_function(analysis_debug(analysis), &calls->frames[i])
-				: NULL;
+	if (line)
+		snprintf(text, sizeof(text), ":%" PRIu64, line);
+	return format_text("%.*s%s%s%s%s", (int)length, function, open, path ? " at " : "",
+			   slash  ? slash + 1
+			   : path ? path
+				  : "",
+			   text);
+}
+
+/* "strlen" of "__strlen_evex()", as a copy for one kind of processor is named. */
+static char *plain_name(const char *function)
+{
+	static const char *const kinds[] = { "_evex", "_avx", "_sse", "_ssse", "_erms", "()" };
+	size_t length = strlen(function);
+
+	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+		const char *found = strstr(function, kinds[i]);
+
+		if (found && (size_t)(found - function) < length)
+			length = (size_t)(found - function);
+	}
+	while (length && *function == '_') {
+		function++;
+		length--;
+	}
+	return strndup(function, length);
+}
+
+/*
+ * The function of the program in which it ended. One of the C library that faulted comes before,
+ * while abort() and the like are skipped; so is an address that it jumped to.
+ */
+static char *find_place(struct autopsy *autopsy, const struct frame **ret_frame)
+{
+	struct debug *debug = analysis_debug(autopsy->analysis);
+	const struct backtrace *calls = debug_backtrace(debug, 0);
+	_cleanup_(free) char *caller = NULL, *library = NULL;
+	size_t count = calls ? calls->count : 0, first = 0, i;
+	const char *name = NULL;
+
+	if (count && !calls->frames[0].module)
+		first++;
+	i = first;
+	while (i < count && calls->frames[i].module &&
+	       module_is_of_language(calls->frames[i].module))
+		name = debug_frame_function(debug, &calls->frames[i++]);
+	if (i < count) {
+		*ret_frame = &calls->frames[i];
+		caller = describe_call(debug_frame_function(debug, *ret_frame),
+				       (*ret_frame)->source, 0);
+	}
+	if (i == first || !name || autopsy->thread->state->signal_sent)
+		return take(caller);
+	library = plain_name(name);
+	return library && caller ? format_text("%s(), called by %s", library, caller)
+	       : library	 ? format_text("%s()", library)
+				 : NULL;
+}
+
+/* Keep the innermost call of a script. */
+static void keep_call(void *data, const struct runtime_frame *frame)
+{
+	char **ret = data;
+
+	if (!*ret && frame->number == 0 && !frame->damage)
+		*ret = describe_call(frame->function, frame->file, frame->line);
+}
+
+/* Say which function of a script ran, instead of those of its interpreter. */
+static struct error *find_script_place(struct autopsy *autopsy, const struct frame *native)
+{
+	const struct program *program = analysis_program(autopsy->analysis);
+	struct ending *ending = autopsy->ending;
+	const struct runtimes *runtimes;
+	_cleanup_(free) char *call = NULL, *inner = NULL;
+	const struct frame_visitor visitor = { &call, keep_call };
+
+	if (!runtimes_have_frames(runtime_kinds, program))
+		return NULL;
+	TRY(analysis_need(autopsy->analysis, STAGE_OBJECTS));
+	runtimes = analysis_runtimes(autopsy->analysis);
+	for (size_t i = 0; i < runtime_count(runtimes) && !call; i++)
+		TRY(runtimes_visit_frames(runtimes, i, 0, &visitor));
+	if (!call)
+		return NULL;
+	inner = take(ending->place);
+	if (inner && native && native->module != program_main_module(program) &&
+	    !runtimes_have_module(runtimes, native->module))
+		ending->place = format_text("%s, called by %s", inner, call);
+	else
+		ending->place = take(call);
+	return NULL;
 }
 
 struct error *ending_find(struct analysis *analysis, struct ending *ret)
@@ -231,6 +334,7 @@ struct error *ending_find(struct analysis *analysis, struct ending *ret)
 	struct autopsy autopsy = {
 		.analysis = analysis, .image = image, .view = { image }, .ending = ret
 	};
+	const struct frame *native = NULL;
 
 	*ret = (struct ending){ .signal = image_fatal_signal(image) };
 	if (!ret->signal)
@@ -239,11 +343,12 @@ struct error *ending_find(struct analysis *analysis, struct ending *ret)
 	ret->thread = autopsy.thread->id;
 	if (image_signal_is_foreign(image, &image->threads[0])) {
 		ret->sender = image->threads[0].signal_sender;
-		return NULL;
+		return find_script_place(&autopsy, NULL);
 	}
 	TRY(analysis_need(analysis, STAGE_HEAP));
 	TRY(analysis_need(analysis, STAGE_CLASSES));
-	ret->place = find_place(analysis);
+	ret->place = find_place(&autopsy, &native);
+	TRY(find_script_place(&autopsy, native));
 	if (ret->signal == SIGABRT)
 		find_exception(&autopsy);
 	if (ret->signal == SIGABRT && !ret->reason)

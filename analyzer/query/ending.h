@@ -12,12 +12,12 @@
 #include "analyzer/analysis/analysis.h"
 
 struct ending {
-	int signal;	   /* 0: it did not end, or the core does not say why */
-	uint32_t thread;   /* that took the signal */
-	uint32_t sender;   /* another process that sent it; 0: none did */
-	const char *place; /* the function that it was in, owned by the analysis; or NULL */
-	char *reason;	   /* "uncaught std::runtime_error", owned; NULL: not known */
-	char *message;	   /* what the program said, which is content; owned, or NULL */
+	int signal;	 /* 0: it did not end, or the core does not say why */
+	uint32_t thread; /* that took the signal */
+	uint32_t sender; /* another process that sent it; 0: none did */
+	char *place;	 /* "strlen(), called by parse() at cart.c:12", owned; or NULL */
+	char *reason;	 /* "uncaught std::runtime_error", owned; NULL: not known */
+	char *message;	 /* what the program said, which is content; owned, or NULL */
 };
 
 void ending_deinit(struct ending *ending);

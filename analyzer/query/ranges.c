@@ -3,6 +3,8 @@
 #include "analyzer/base/list.h"
 #include "analyzer/kinds/signatures.h"
 
+#include <string.h>
+
 struct error *ranges_add(struct ranges *ranges, struct range range)
 {
 	return LIST_APPEND(ranges->list, ranges->count, range);
@@ -113,23 +115,26 @@ static void threads_write(const struct analysis *analysis, const struct ranges *
 	const struct thread *thread = &program->threads[range->number];
 	uint64_t instruction = thread->instruction;
 	const struct module *module = program_find_module(program, instruction);
+	const struct image *image = analysis_image(analysis);
 	struct debug *debug = analysis_debug(analysis);
+	bool is_last = range->number == 0 && image_fatal_signal(image);
 	struct symbol symbol;
 
 	report_add(report, thread->id, thread->stack_pointer,
 		   VALUE_IF(thread->stack != NO_STACK, range->start),
 		   VALUE_IF(thread->stack != NO_STACK, range->start + range->size), instruction,
 		   module ? module_name(module) : NULL,
-		   debug_symbol(debug, instruction, &symbol) ? symbol.name : NULL);
+		   debug_symbol(debug, instruction, &symbol) ? symbol.name : NULL,
+		   VALUE_IF(is_last, strsignal(image_fatal_signal(image))));
 }
 
 const struct range_kind range_kind_threads = {
 	.noun = "threads",
-	.table = TABLE("thread", NULL, { "thread", VALUE_NUMBER },
-		       { "stack pointer", VALUE_ADDRESS }, { "stack start", VALUE_ADDRESS, true },
-		       { "stack end", VALUE_ADDRESS, true },
-		       { "instruction at", VALUE_ADDRESS, .heading = "PC" },
-		       { "in module", VALUE_TEXT }, { "in function", VALUE_TEXT }),
+	.table = TABLE(
+		"thread", NULL, { "thread", VALUE_NUMBER }, { "stack pointer", VALUE_ADDRESS },
+		{ "stack start", VALUE_ADDRESS, true }, { "stack end", VALUE_ADDRESS, true },
+		{ "instruction at", VALUE_ADDRESS, .heading = "PC" }, { "in module", VALUE_TEXT },
+		{ "in function", VALUE_TEXT }, { "ended by", VALUE_TEXT }),
 	.contiguous = true,
 	.at = thread_range,
 	.write = threads_write,

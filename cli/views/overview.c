@@ -240,7 +240,7 @@ static void write_core(const struct first_screen *screen, struct report *report)
 		"core", NULL, { "core", VALUE_TEXT }, { "size", VALUE_BYTES },
 		{ "threads", VALUE_COUNT }, { "process", VALUE_NUMBER }, { "command", VALUE_TEXT },
 		{ "taken", VALUE_TEXT }, { "signal", VALUE_NUMBER }, { "reason", VALUE_TEXT },
-		{ "message", VALUE_TEXT });
+		{ "message", VALUE_TEXT }, { "in", VALUE_TEXT });
 	const struct image *image = analysis_image(screen->analysis);
 	struct lineage lineage = lineage_of(image);
 	const struct ending *ending = &screen->ending;
@@ -252,7 +252,8 @@ static void write_core(const struct first_screen *screen, struct report *report)
 			       report_content(report, image->origin.command)),
 		      lineage_time(&lineage, text),
 		      VALUE_IF(ending->signal, (uint64_t)ending->signal), ending->reason,
-		      VALUE_IF(ending->message, report_content(report, ending->message)));
+		      VALUE_IF(ending->message, report_content(report, ending->message)),
+		      ending->place);
 }
 
 static void write_memory(const struct first_screen *screen, struct report *report)

@@ -92,21 +92,36 @@ static struct error *write_core(const struct image *image, struct report *report
 					      taken ? ", of " : "", taken ? taken : "", age));
 }
 
-static struct error *write_ending(const struct ending *ending, struct report *report)
+/* "Ended by signal 6 (Aborted) in main() at cart.c:5."; a long place needs the signal's name's
+ * room. */
+static char *describe_ending(const struct image *image, const struct ending *ending, bool is_named)
 {
-	bool has_message = ending->message && !report->no_content;
+	const char *name = is_named ? strsignal(ending->signal) : "";
+	char who[64] = "";
 
 	if (ending->sender)
-		return write_line(
-			report,
-			format_text("Ended by signal %d (%s), which process %" PRIu32 " sent.",
-				    ending->signal, strsignal(ending->signal), ending->sender));
-	if (ending->signal)
-		TRY(write_line(report,
-			       format_text("Ended by signal %d (%s) in thread %" PRIu32 "%s%s.",
-					   ending->signal, strsignal(ending->signal),
-					   ending->thread, ending->place ? ", in " : "",
-					   ending->place ? ending->place : "")));
+		snprintf(who, sizeof(who), ", which process %" PRIu32 " sent", ending->sender);
+	else if (ending->thread != image->origin.process)
+		snprintf(who, sizeof(who), " in thread %" PRIu32, ending->thread);
+	return format_text("Ended by signal %d%s%s%s%s%s%s%s.", ending->signal,
+			   is_named ? " (" : "", name, is_named ? ")" : "", who,
+			   *who && ending->place ? "," : "", ending->place ? " in " : "",
+			   ending->place ? ending->place : "");
+}
+
+static struct error *write_ending(const struct image *image, const struct ending *ending,
+				  struct report *report)
+{
+	bool has_message = ending->message && !report->no_content;
+	_cleanup_(free) char *line = NULL;
+
+	if (!ending->signal)
+		return NULL;
+	line = describe_ending(image, ending, true);
+	TRY_MEMORY(line);
+	TRY(write_line(report, strlen(line) <= width_of(report)
+				       ? take(line)
+				       : describe_ending(image, ending, false)));
 	if (!ending->reason)
 		return NULL;
 	return write_line(report, format_text("%s%s%s", ending->reason, has_message ? ": " : ".",
@@ -504,7 +519,7 @@ static struct error *write_next(const struct first_screen *screen, struct report
 struct error *overview_write_text(const struct first_screen *screen, struct report *report)
 {
 	TRY(write_core(analysis_image(screen->analysis), report));
-	TRY(write_ending(&screen->ending, report));
+	TRY(write_ending(analysis_image(screen->analysis), &screen->ending, report));
 	TRY(write_memory(&screen->memory, report));
 	TRY(write_heap(screen, report));
 	rows_text(report, "");

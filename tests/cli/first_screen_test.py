@@ -175,8 +175,8 @@ class FirstScreenTest(LiveTest):
                           program, "abort")
         core = self.path("kept")
         lines, _, _ = self.screen(core)
-        self.assertRegex(lines[2], r"^Ended by signal 6 \(Aborted\) in thread \d+, in main\(\)\.$",
-                         run.stderr)
+        self.assertRegex(lines[2],
+                         r"^Ended by signal 6 \(Aborted\) in main\(\) at holders\.cpp:\d+\.$", run.stderr)
 
     def test_a_damaged_core(self):
         core, _ = self.core_of_holders("lose")

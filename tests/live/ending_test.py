@@ -55,6 +55,8 @@ static int read_behind(const char *path)
 	fflush(file);
 	return ((volatile char *)mmap(0, 8192, PROT_READ, MAP_SHARED, fileno(file), 0))[5000];
 }
+static __attribute__((noinline)) int measure(const char *text) { return (int)strlen(text) + 1; }
+static __attribute__((noinline)) int fire() { callback(); return 1; }
 int main(int count, char **words)
 {
 	std::string what = words[1];
@@ -64,7 +66,8 @@ int main(int count, char **words)
 	if (what == "wild") return *(volatile int *)0x123456789000;
 	if (what == "stack") return deep(0);
 	if (what == "freed") return (int)use_freed();
-	if (what == "jump") callback();
+	if (what == "jump") return fire();
+	if (what == "length") return measure((const char *)8);
 	if (what == "constant") *(volatile char *)"text" = 1;
 	if (what == "file") return read_behind(words[2]);
 	if (what == "number") throw 42;
@@ -133,7 +136,23 @@ class EndingTest(LiveTest):
         program = self.compile("ends", compiler="c++", flags=("-g", "-O1"), text=PROGRAM)
         for word in "runtime", "assertion", "twice", "abort", "constant":
             ended, _ = explanation(self.ended(program, word))
-            self.assertRegex(ended, r", in main\(\)\.$")
+            self.assertRegex(ended, r" in main\(\) at <stdin>:\d+\.$")
+
+    def test_who_called_what_faulted(self):
+        program = self.compile("ends", compiler="c++", flags=("-g", "-O1"), text=PROGRAM)
+        jump, length = (self.ended(program, word) for word in ("jump", "length"))
+        self.assertRegex(explanation(jump)[0], r" in fire\(\) at <stdin>:\d+\.$")
+        self.assertRegex(explanation(length)[0],
+                         r" in strlen\(\), called by measure\(\) at <stdin>:\d+\.$")
+        self.assertIn("in main()", ask(jump, "backtrace").stdout)
+
+    def test_the_thread_that_ended_it(self):
+        program = self.compile("ends", compiler="c++", flags=("-g", "-O1"), text=PROGRAM)
+        row, = rows("thread", "-q", self.ended(program, "null"), "list", "threads")
+        self.assertEqual(row["ended_by"], "Segmentation fault")
+        core = snap(self.start([program, "live"]), self.path("core"))
+        row, = rows("thread", "-q", core, "list", "threads")
+        self.assertIsNone(row["ended_by"])
 
     def test_a_static_program_without_symbols(self):
         program = self.compile("ends", compiler="c++", flags=("-O1", "-s", "-static"),

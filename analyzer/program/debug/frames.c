@@ -182,6 +182,27 @@ static void walk_from(struct debug *debug, const struct frame_state *start, stru
 		dwfl_getthread_frames(debug->dwfl, ONE_THREAD, take_frame, &walk);
 }
 
+/* The caller of a jump to nowhere is where it was to return to: in a register, or on the stack. */
+static void walk_caller(struct debug *debug, struct frame_state *start, struct trace *trace)
+{
+	const struct arch *arch = debug->image->arch;
+	uint64_t *stack_pointer = &start->registers[arch_unwound_stack_pointer(arch)];
+	uint64_t *back = &start->registers[arch->unwound_return];
+	size_t first = trace->trace.count;
+
+	if (!arch->return_is_register) {
+		if (!image_read_word(debug->image, *stack_pointer, back))
+			return;
+		*stack_pointer += arch_word_size(arch);
+	}
+	if (!program_find_module(debug->program, --*back))
+		return;
+	start->address = *back; /* the call, not what stands behind it */
+	walk_from(debug, start, trace);
+	if (trace->trace.count > first)
+		trace->trace.frames[first].address++;
+}
+
 static void walk_thread(struct debug *debug, const struct thread *thread, struct trace *trace)
 {
 	struct frame_state start = { .address = thread->instruction };
@@ -190,9 +211,14 @@ static void walk_thread(struct debug *debug, const struct thread *thread, struct
 		.stack_pointer = thread->stack_pointer,
 		.module = program_find_module(debug->program, thread->instruction),
 	};
+	uint8_t code;
 
 	start.known = arch_unwound(debug->image->arch, thread->state->registers, start.registers);
-	walk_from(debug, &start, trace);
+	if (!first.module && !image_read(debug->image, first.address, &code, sizeof(code)) &&
+	    add_frame(trace, &first, &(struct frame_state){ .address = first.address }))
+		walk_caller(debug, &start, trace);
+	else
+		walk_from(debug, &start, trace);
 	/* Without libdwfl, or where it knows nothing, there is still the first. */
 	if (trace->trace.count == 0)
 		add_frame(trace, &first, &(struct frame_state){ .address = first.address });
