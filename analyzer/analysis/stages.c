@@ -267,7 +267,8 @@ static struct error *build_classes(struct analysis *analysis)
 		return error;
 	classes_set_runtimes(analysis->classes, analysis->runtimes);
 	error = identities_create(analysis->image, analysis->program, analysis->debug,
-				  analysis->classes, &analysis->account, &analysis->identities);
+				  analysis->classes, analysis->index, &analysis->account,
+				  &analysis->identities);
 	if (!error)
 		error = build_signature_judge(analysis);
 	if (error) {

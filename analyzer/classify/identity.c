@@ -1,6 +1,7 @@
 #include "analyzer/classify/identity.h"
 
 #include "analyzer/base/table.h"
+#include "analyzer/classify/label.h"
 #include "analyzer/classify/type_names.h"
 
 #include <string.h>
@@ -10,16 +11,25 @@ enum {
 	SMALLEST_TABLE = 4,
 	/* A table's first functions come early. */
 	SEARCHED_TABLE = 64,
+	/* So many labels are one if their texts are equal. */
+	MOST_MERGED = 1 << 12,
 };
 
 /* Rank of a word; the least says most. */
-enum rank { RANK_CLASS, RANK_TABLE, RANK_CONSTANT, RANK_FUNCTION, RANK_NONE };
+enum rank { RANK_LABEL, RANK_CLASS, RANK_TABLE, RANK_CONSTANT, RANK_FUNCTION, RANK_NONE };
 
 /* An address that a word refers to. */
 struct target {
 	uint64_t address;
 	enum rank rank;
-	char *name; /* owned; NULL only with RANK_NONE */
+	bool from_label;   /* the word is a label's */
+	char *name;	   /* owned; NULL only with RANK_NONE */
+	uint64_t identity; /* the address, but the first one of those with equal labels */
+};
+
+struct label {
+	const char *name; /* borrowed from its target */
+	uint64_t address;
 };
 
 /* A place in a program, by its file and line. */
@@ -33,50 +43,27 @@ struct identities {
 	struct debug *debug;
 	struct classes *classes;
 	struct module_bounds bounds;
+	size_t label; /* the word that is one; EARLY_WORDS: none */
 	HASH_TABLE(struct target) targets;
+	ARRAY(struct label) labels; /* different ones */
 	HASH_TABLE(struct maker) makers;
 };
 
-struct module_bounds module_bounds_find(const struct program *program)
-{
-	struct module_bounds bounds = { 0 };
-	struct memory_range *ranges = bounds.ranges;
-	size_t count = program->module_count, first_behind = count;
-	uint64_t widest = 0;
-
-	if (count == 0)
-		return bounds;
-	for (size_t i = 1; i < count; i++) {
-		uint64_t end = program->modules[i - 1].end;
-		uint64_t start = program->modules[i].start;
-
-		if (start > end && start - end > widest) {
-			widest = start - end;
-			first_behind = i;
-		}
-	}
-	ranges[0].start = program->modules[0].start;
-	ranges[0].end = program->modules[first_behind - 1].end;
-	if (first_behind == count)
-		return bounds;
-	ranges[1].start = program->modules[first_behind].start;
-	ranges[1].end = program->modules[count - 1].end;
-	return bounds;
-}
-
 struct error *identities_create(const struct image *image, const struct program *program,
 				struct debug *debug, struct classes *classes,
+				const struct allocation_index *index,
 				struct memory_account *account, struct identities **ret)
 {
-	struct identities *identities = calloc(1, sizeof(*identities));
+	_cleanup_(free) struct identities *identities = calloc(1, sizeof(*identities));
 
 	TRY_MEMORY(identities);
 	identities->image = image;
 	identities->debug = debug;
 	identities->classes = classes;
 	identities->bounds = module_bounds_find(program);
-	arrays_use(account, &identities->targets, &identities->makers);
-	*ret = identities;
+	TRY(label_word_find(image, index, &identities->bounds, &identities->label));
+	arrays_use(account, &identities->targets, &identities->labels, &identities->makers);
+	*ret = take(identities);
 	return NULL;
 }
 
@@ -87,21 +74,8 @@ void identities_destroy(struct identities *identities)
 	for (size_t i = 0; i < identities->makers.count; i++)
 		free(identities->makers.items[i].name);
 	tables_release(&identities->targets, &identities->makers);
+	array_release(&identities->labels);
 	free(identities);
-}
-
-size_t identity_narrow_words_read(struct view *view, struct memory_range range,
-				  uint64_t words[static IDENTITY_WORDS])
-{
-	uint32_t narrow[IDENTITY_WORDS];
-	uint64_t size = range.end - range.start;
-	size_t count = size < sizeof(narrow) ? size / sizeof(*narrow) : IDENTITY_WORDS;
-
-	if (!view_read(view, range.start, narrow, count * sizeof(*narrow)))
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		words[i] = narrow[i];
-	return count;
 }
 
 /* Rank an object by the targets of its first words. */
@@ -140,11 +114,36 @@ static enum rank rank_data(const struct identities *identities, const struct sym
 	return rank;
 }
 
-static struct target judge(struct identities *identities, uint64_t address)
+/* A text may stand in each module that uses it: the first address of an equal one. */
+static uint64_t merge_label(struct identities *identities, const char *name, uint64_t address)
 {
-	struct target none = { address, RANK_NONE, NULL }, target = none;
+	struct error *error;
+
+	if (identities->labels.count == MOST_MERGED)
+		return address;
+	array_for_each(label, &identities->labels)
+		if (strcmp(label->name, name) == 0)
+			return label->address;
+	error = array_append(&identities->labels, (struct label){ name, address });
+	if (error)
+		error_destroy(error);
+	return address;
+}
+
+static struct target judge(struct identities *identities, uint64_t address, bool from_label)
+{
+	struct target none = { address, RANK_NONE, from_label, NULL, address }, target = none;
 	struct symbol symbol;
 	const char *name;
+
+	if (from_label) {
+		target.name = label_text(identities->image, address);
+		target.rank = RANK_LABEL;
+		if (target.name) {
+			target.identity = merge_label(identities, target.name, address);
+			return target;
+		}
+	}
 
 	if (classes_is_vtable(identities->classes, address)) {
 		name = classes_name(identities->classes, address);
@@ -164,29 +163,31 @@ static struct target judge(struct identities *identities, uint64_t address)
 }
 
 /* NULL: memory is short. It stays until the next call. */
-static const struct target *find_target(struct identities *identities, uint64_t address)
+static const struct target *find_target(struct identities *identities, uint64_t address,
+					bool from_label)
 {
-	return table_obtain(&identities->targets, address, target, target->address == address,
-			    judge(identities, address));
+	return table_obtain(&identities->targets, address, target,
+			    target->address == address && target->from_label == from_label,
+			    judge(identities, address, from_label));
 }
 
 bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
 		   struct identity *ret)
 {
 	enum rank best = RANK_NONE;
-	uint64_t words[IDENTITY_WORDS];
-	size_t count = identity_words_read(view, range, words);
+	uint64_t words[EARLY_WORDS];
+	size_t count = early_words_read(view, range, words);
 
-	for (size_t i = 0; i < count && best != RANK_CLASS; i++) {
+	for (size_t i = 0; i < count && best != RANK_LABEL; i++) {
 		const struct target *target;
 
 		if (!module_bounds_hold(&identities->bounds, words[i]))
 			continue;
-		target = find_target(identities, words[i]);
+		target = find_target(identities, words[i], i == identities->label);
 		if (!target || target->rank >= best)
 			continue;
 		best = target->rank;
-		*ret = (struct identity){ target->name, words[i],
+		*ret = (struct identity){ target->name, target->identity,
 					  i * image_word_size(identities->image) };
 	}
 	return best != RANK_NONE;
@@ -195,8 +196,8 @@ bool identity_find(struct identities *identities, struct view *view, struct memo
 bool identity_possible(const struct identities *identities, struct view *view,
 		       struct memory_range range)
 {
-	uint64_t words[IDENTITY_WORDS];
-	size_t count = identity_words_read(view, range, words);
+	uint64_t words[EARLY_WORDS];
+	size_t count = early_words_read(view, range, words);
 
 	return module_bounds_meet(&identities->bounds, words, count);
 }
@@ -251,6 +252,7 @@ const char *identity_name(const struct identities *identities, uint64_t address)
 
 	if (address - 1 < identities->makers.count)
 		return identities->makers.items[address - 1].name;
-	known = table_find(&identities->targets, address, target, target->address == address);
+	known = table_find(&identities->targets, address, target,
+			   target->address == address && target->name);
 	return known ? known->name : NULL;
 }

@@ -409,8 +409,8 @@ static void scan_holder(struct scan *scan, struct scanner *scanner, struct memor
 static void keep_words(struct scan *scan, struct scanner *scanner, allocation_id id,
 		       struct memory_range range)
 {
-	uint64_t words[IDENTITY_WORDS], first = 0;
-	size_t count = identity_words_read(&scanner->sources, range, words);
+	uint64_t words[EARLY_WORDS], first = 0;
+	size_t count = early_words_read(&scanner->sources, range, words);
 
 	if (range_size(range) >= scan->filter.word_size)
 		view_word(&scanner->sources, range.start, &first);
