@@ -293,13 +293,23 @@ static char *find_place(struct autopsy *autopsy, const struct frame **ret_frame)
 				 : NULL;
 }
 
-/* Keep the innermost call of a script. */
+/* The innermost call of a script, and if that is of a function in C, the one that called it. */
+struct script_call {
+	char *text;
+	bool has_file;
+};
+
 static void keep_call(void *data, const struct runtime_frame *frame)
 {
-	char **ret = data;
+	struct script_call *call = data;
+	_cleanup_(free) char *inner = NULL, *text = NULL;
 
-	if (!*ret && frame->number == 0 && !frame->damage)
-		*ret = describe_call(frame->function, frame->file, frame->line);
+	if (call->has_file || frame->damage || (call->text && !frame->file))
+		return;
+	text = describe_call(frame->function, frame->file, frame->line);
+	inner = take(call->text);
+	call->text = inner && text ? format_text("%s, called by %s", inner, text) : take(text);
+	call->has_file = frame->file != NULL;
 }
 
 /* Say which function of a script ran, instead of those of its interpreter. */
@@ -308,23 +318,62 @@ static struct error *find_script_place(struct autopsy *autopsy, const struct fra
 	const struct program *program = analysis_program(autopsy->analysis);
 	struct ending *ending = autopsy->ending;
 	const struct runtimes *runtimes;
+	struct script_call script = { 0 };
+	const struct frame_visitor visitor = { &script, keep_call };
 	_cleanup_(free) char *call = NULL, *inner = NULL;
-	const struct frame_visitor visitor = { &call, keep_call };
+	struct error *error = NULL;
 
 	if (!runtimes_have_frames(runtime_kinds, program))
 		return NULL;
 	TRY(analysis_need(autopsy->analysis, STAGE_OBJECTS));
 	runtimes = analysis_runtimes(autopsy->analysis);
-	for (size_t i = 0; i < runtime_count(runtimes) && !call; i++)
-		TRY(runtimes_visit_frames(runtimes, i, 0, &visitor));
-	if (!call)
-		return NULL;
+	for (size_t i = 0; i < runtime_count(runtimes) && !script.text && !error; i++)
+		error = runtimes_visit_frames(runtimes, i, 0, &visitor);
+	call = script.text;
+	if (!call || error)
+		return error;
 	inner = take(ending->place);
 	if (inner && native && native->module != program_main_module(program) &&
 	    !runtimes_have_module(runtimes, native->module))
 		ending->place = format_text("%s, called by %s", inner, call);
 	else
 		ending->place = take(call);
+	return NULL;
+}
+
+/* "; while handling KeyError from load at app.py:12", behind a reason. */
+static char *describe_exception(const struct runtime_exception *found, const char *before,
+				const char *call)
+{
+	const char *state = found->is_handled ? before ? "; while handling " : "While handling "
+			    : before	      ? "; pending exception "
+					      : "Pending exception ";
+
+	return format_text("%s%s%s%s%s", before ? before : "", state, found->class_name,
+			   call ? " from " : "", call ? call : "");
+}
+
+/* Add the exception that a script raised, or handled when it ended. */
+static struct error *find_script_exception(struct autopsy *autopsy)
+{
+	const struct runtimes *runtimes = analysis_runtimes(autopsy->analysis);
+	struct ending *ending = autopsy->ending;
+
+	for (size_t i = 0; i < runtime_count(runtimes) && !ending->message; i++) {
+		struct script_call call = { 0 };
+		const struct frame_visitor visitor = { &call, keep_call };
+		struct runtime_exception found;
+		struct error *error = runtimes_find_exception(runtimes, i, 0, &visitor, &found);
+		_cleanup_(free) char *text = call.text, *before = NULL;
+
+		if (error)
+			return error;
+		if (!found.class_name)
+			continue;
+		before = take(ending->reason);
+		ending->reason = describe_exception(&found, before, text);
+		ending->message = found.message[0] ? strdup(found.message) : NULL;
+	}
 	return NULL;
 }
 
@@ -343,7 +392,8 @@ struct error *ending_find(struct analysis *analysis, struct ending *ret)
 	ret->thread = autopsy.thread->id;
 	if (image_signal_is_foreign(image, &image->threads[0])) {
 		ret->sender = image->threads[0].signal_sender;
-		return find_script_place(&autopsy, NULL);
+		TRY(find_script_place(&autopsy, NULL));
+		return ret->place ? find_script_exception(&autopsy) : NULL;
 	}
 	TRY(analysis_need(analysis, STAGE_HEAP));
 	TRY(analysis_need(analysis, STAGE_CLASSES));
@@ -355,5 +405,5 @@ struct error *ending_find(struct analysis *analysis, struct ending *ret)
 		find_abort_message(&autopsy);
 	if (!ret->reason)
 		find_fault(&autopsy);
-	return NULL;
+	return find_script_exception(&autopsy);
 }

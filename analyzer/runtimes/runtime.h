@@ -172,6 +172,13 @@ struct frame_visitor {
 	void (*local)(void *data, const struct runtime_local *local); /* NULL: not asked for */
 };
 
+/* An exception of a language. Texts are untrusted. */
+struct runtime_exception {
+	const char *class_name; /* lives as long as the space; NULL: there is no exception */
+	char message[256];
+	bool is_handled; /* by a handler that has not ended; else on its way to one */
+};
+
 struct runtime {
 	const char *name; /* Required. */
 
@@ -300,7 +307,14 @@ struct runtime {
 	 */
 	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
 				      const struct frame_visitor *visitor);
-	/* Optional, with find_fibers(): the same of one of its fibers that waits. */
+	/*
+	 * Optional, behind visit_frames() of the thread: the exception that the thread raised or
+	 * handles. Visits the call that raised it, if that is known.
+	 */
+	struct error *(*find_exception)(struct object_space *space, uint32_t thread,
+					const struct frame_visitor *visitor,
+					struct runtime_exception *ret);
+	/* Optional, with find_fibers(): the calls of one of its fibers that waits. */
 	struct error *(*visit_fiber_frames)(struct object_space *space, const struct fiber *fiber,
 					    const struct frame_visitor *visitor);
 	/*

@@ -633,6 +633,18 @@ struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, 
 		       : NULL;
 }
 
+struct error *runtimes_find_exception(const struct runtimes *list, size_t number, uint32_t thread,
+				      const struct frame_visitor *visitor,
+				      struct runtime_exception *ret)
+{
+	struct object_space *space = list->spaces[number];
+
+	*ret = (struct runtime_exception){ 0 };
+	return space->has_objects && space->runtime->find_exception
+		       ? space->runtime->find_exception(space, thread, visitor, ret)
+		       : NULL;
+}
+
 struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const struct fiber *fiber,
 					  const struct frame_visitor *visitor)
 {

@@ -125,6 +125,11 @@ bool runtimes_have_frames(const struct runtime *const *kinds, const struct progr
 struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, uint32_t thread,
 				    const struct frame_visitor *visitor);
 
+/* The exception of the thread in the number-th runtime's language, see its slot. */
+struct error *runtimes_find_exception(const struct runtimes *list, size_t number, uint32_t thread,
+				      const struct frame_visitor *visitor,
+				      struct runtime_exception *ret);
+
 /* Visit the frames of a waiting fiber. */
 struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const struct fiber *fiber,
 					  const struct frame_visitor *visitor);

@@ -4,6 +4,10 @@ Why a process ended: the first screen says which address it accessed, which exce
 or what the C library wrote before it called abort().
 """
 
+import os
+import signal
+import subprocess
+import sys
 import unittest
 
 from harness import HEAPCORE, LiveTest, ask, rows, run, snap
@@ -104,6 +108,21 @@ ENDINGS = {
 }
 
 
+PYTHON = r"""
+import os, sys, time
+class Broken(Exception): pass
+def parse(text): raise Broken("bad line", text)
+def finish(): os.abort()
+def handle(how):
+    try: parse("x = 3")
+    except Broken:
+        if how == "handled": finish()
+        if how == "waits": print(os.getpid(), flush=True); time.sleep(60)
+    finish()
+handle(sys.argv[1])
+"""
+
+
 def explanation(core, *switches):
     lines = run(HEAPCORE, *switches, core, "info").stdout.splitlines()
     number = next(i for i, line in enumerate(lines) if line.startswith("Ended by signal "))
@@ -114,6 +133,14 @@ class EndingTest(LiveTest):
     def ended(self, program, word):
         core = self.path(f"core.{word}")
         run(HEAPCORE, "run", "--core", core, "--", program, word, self.path("file"))
+        return core
+
+    def ended_script(self, interpreter, suffix, text, *words):
+        script = self.path(f"script.{suffix}")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(text.lstrip())
+        core = self.path("core.script")
+        run(HEAPCORE, "run", "--core", core, "--", interpreter, script, *words)
         return core
 
     def check(self, found, wanted):
@@ -168,6 +195,28 @@ class EndingTest(LiveTest):
         row, = rows("core", "-q", core, "info")
         self.assertEqual((row["reason"], row["message"]),
                          ("Uncaught exception std::runtime_error", "the database is gone"))
+
+    def test_what_python_handled(self):
+        handled = explanation(self.ended_script(sys.executable, "py", PYTHON, "handled"))
+        self.assertEqual(handled, (
+            "Ended by signal 6 (Aborted) in finish at script.py:4.",
+            "While handling __main__.Broken from parse at script.py:3: bad line, x = 3"))
+        past = explanation(self.ended_script(sys.executable, "py", PYTHON, "past"))
+        self.assertIn(" in finish at script.py:4.", past[0])
+        self.assertNotIn("Broken", past[1])
+
+    def test_what_a_worker_did_when_another_process_aborted_it(self):
+        script = self.path("script.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(PYTHON.lstrip())
+        command = HEAPCORE, "run", "--core", self.path("core"), "--", sys.executable, "-u"
+        with subprocess.Popen((*command, script, "waits"), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            os.kill(int(process.stdout.readline()), signal.SIGABRT)
+            process.communicate(timeout=60)
+        ended, reason = explanation(self.path("core"))
+        self.assertRegex(ended, r", which process \d+ sent, in handle at script\.py:9\.$")
+        self.assertTrue(reason.startswith("While handling __main__.Broken from parse"), reason)
 
     def test_a_process_that_lives_has_no_reason(self):
         program = self.compile("ends", compiler="c++", flags=("-O1",), text=PROGRAM)

@@ -35,7 +35,7 @@ enum {
 	NONE = UINT16_MAX,
 };
 
-static const uint64_t TAG = 3, BYTES_FLAG = 1 << 27, TUPLE_FLAG = 1 << 26;
+static const uint64_t TAG = 3, BYTES_FLAG = 1 << 27, TUPLE_FLAG = 1 << 26, ERROR_FLAG = 1 << 30;
 
 enum line_table {
 	LINES_COUNTED, /* Objects/lnotab_notes.txt up to 3.9 */
@@ -46,6 +46,8 @@ enum line_table {
 /* Offsets in a state, in frames and in code objects. */
 struct python_layout {
 	uint16_t frame, inner; /* of the frame in a state; where that leads to more: in it */
+	uint16_t raised,
+		handled; /* exceptions in a state: one on its way; the list of handled ones */
 	uint16_t code, back, instruction, owner, locals;
 	uint16_t flags, first_line, names, file, name, lines, start;
 	enum line_table line_table;
@@ -54,21 +56,21 @@ struct python_layout {
 
 /* In the order of the members. */
 static const struct python_layout layouts[] = {
-	{ 64, NONE, 0, 8, 56, 74, 80, 48, 68, 96, 112, 128, 136, 208, LINES_LOCATED,
+	{ 64, NONE, 104, 112, 0, 8, 56, 74, 80, 48, 68, 96, 112, 128, 136, 208, LINES_LOCATED,
 	  STRING_HEAD }, /* 3.14, not tried */
-	{ 72, NONE, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 200, LINES_LOCATED,
+	{ 72, NONE, 112, 120, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 200, LINES_LOCATED,
 	  STRING_HEAD }, /* 3.13 */
-	{ 56, 0, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 192, LINES_LOCATED,
+	{ 56, 0, 96, 104, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 192, LINES_LOCATED,
 	  STRING_HEAD }, /* 3.12 */
-	{ 56, 8, 32, 48, 56, 69, 72, 48, 72, 96, 112, 128, 136, 184, LINES_LOCATED,
+	{ 56, 8, 104, 120, 32, 48, 56, 69, 72, 48, 72, 96, 112, 128, 136, 184, LINES_LOCATED,
 	  STRING_HEAD_OLD }, /* 3.11 */
-	{ 24, NONE, 32, 24, 96, NONE, 352, 36, 40, 72, 104, 112, 120, 0, LINES_RANGED,
+	{ 24, NONE, 96, 144, 32, 24, 96, NONE, 352, 36, 40, 72, 104, 112, 120, 0, LINES_RANGED,
 	  STRING_HEAD_OLD }, /* 3.10 */
-	{ 24, NONE, 32, 24, 104, NONE, 360, 36, 40, 72, 104, 112, 120, 0, LINES_COUNTED,
+	{ 24, NONE, 96, 144, 32, 24, 104, NONE, 360, 36, 40, 72, 104, 112, 120, 0, LINES_COUNTED,
 	  STRING_HEAD_OLD }, /* 3.8, 3.9 */
-	{ 24, NONE, 32, 24, 104, NONE, 360, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
+	{ 24, NONE, 96, 144, 32, 24, 104, NONE, 360, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
 	  STRING_HEAD_OLD }, /* 3.7 */
-	{ 24, NONE, 32, 24, 120, NONE, 376, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
+	{ 24, NONE, 88, NONE, 32, 24, 120, NONE, 376, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
 	  STRING_HEAD_OLD }, /* 3.6 */
 };
 
@@ -366,8 +368,8 @@ static bool read_offset(struct reading *reading, uint64_t frame, uint64_t code, 
 	return true;
 }
 
-/* 0: not known. */
-static uint64_t line_of(struct reading *reading, uint64_t frame, uint64_t code)
+/* The line of an instruction behind so many bytes of the code; 0: not known. */
+static uint64_t line_at(struct reading *reading, uint64_t code, int64_t offset)
 {
 	static int64_t (*const read_line[])(const uint8_t *, size_t, int64_t, int64_t) = {
 		[LINES_COUNTED] = counted_line,
@@ -378,10 +380,9 @@ static uint64_t line_of(struct reading *reading, uint64_t frame, uint64_t code)
 	uint64_t table, length, known;
 	const uint8_t *bytes;
 	uint32_t first_line;
-	int64_t offset, line;
+	int64_t line;
 
-	if (!read_offset(reading, frame, code, &offset) ||
-	    !read_int(reading, code + layout->first_line, &first_line) ||
+	if (!read_int(reading, code + layout->first_line, &first_line) ||
 	    !view_word(&reading->view, code + layout->lines, &table) ||
 	    !view_word(&reading->view, table + LENGTH, &length))
 		return 0;
@@ -392,6 +393,13 @@ static uint64_t line_of(struct reading *reading, uint64_t frame, uint64_t code)
 		return 0;
 	line = read_line[layout->line_table](bytes, (size_t)length, first_line, offset);
 	return line > 0 ? (uint64_t)line : 0;
+}
+
+static uint64_t line_of(struct reading *reading, uint64_t frame, uint64_t code)
+{
+	int64_t offset;
+
+	return read_offset(reading, frame, code, &offset) ? line_at(reading, code, offset) : 0;
 }
 
 static const char *kind_of(struct reading *reading, uint64_t code)
@@ -475,13 +483,13 @@ static void visit_locals(struct reading *reading, uint64_t frame, uint64_t code)
 			place = visit_names(reading, tuple, place);
 }
 
-static void visit_frame(struct reading *reading, uint64_t frame, uint64_t code, uint64_t number)
+static void visit_call(struct reading *reading, uint64_t code, uint64_t line, uint64_t number)
 {
 	const struct python_layout *layout = reading->layout;
 	char function[MOST_TEXT], file[MOST_TEXT];
 	struct runtime_frame found = {
 		.number = number,
-		.line = line_of(reading, frame, code),
+		.line = line,
 		.kind = kind_of(reading, code),
 	};
 	uint64_t text;
@@ -493,8 +501,6 @@ static void visit_frame(struct reading *reading, uint64_t frame, uint64_t code, 
 	    python_read_text(&reading->view, layout->string_head, text, file, sizeof(file)))
 		found.file = file;
 	reading->visitor->frame(reading->visitor->data, &found);
-	if (reading->visitor->local)
-		visit_locals(reading, frame, code);
 }
 
 static void visit_damage(struct reading *reading, uint64_t number, const char *damage)
@@ -521,7 +527,9 @@ static void visit_all(struct reading *reading, uint64_t frame)
 		}
 		if ((number & (number - 1)) == 0)
 			mark = frame;
-		visit_frame(reading, frame, code, number);
+		visit_call(reading, code, line_of(reading, frame, code), number);
+		if (reading->visitor->local)
+			visit_locals(reading, frame, code);
 		if (!view_word(&reading->view, frame + reading->layout->back, &frame))
 			frame = 1; /* nothing is there */
 		frame = frame == 1 ? frame : skip_entries(reading, frame);
@@ -574,6 +582,117 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 		 (find_state(&reading, threads->state, NEXT, &frame) ||
 		  find_state(&reading, threads->state, PREVIOUS, &frame)))
 		visit_all(&reading, frame);
+	return reading.error;
+}
+
+/* The exception that the thread handles, innermost, as Include/cpython/pystate.h lists them. */
+static uint64_t find_handled(struct reading *reading, uint64_t state)
+{
+	enum { ITEM_OF_STATE = 104 }; /* 3.6 has one alone */
+	bool is_old = reading->layout->line_table != LINES_LOCATED;
+	uint64_t item = state + ITEM_OF_STATE, value;
+
+	if (reading->layout->handled != NONE &&
+	    !view_word(&reading->view, state + reading->layout->handled, &item))
+		return 0;
+	for (int i = 0; i < MOST_STATES && item; i++) {
+		if (!view_word(&reading->view, item + (is_old ? WORD : 0), &value))
+			return 0;
+		if (python_has_flag(&reading->view, value, ERROR_FLAG))
+			return value;
+		if (reading->layout->handled == NONE ||
+		    !view_word(&reading->view, item + (is_old ? 3 * WORD : WORD), &item))
+			return 0;
+	}
+	return 0;
+}
+
+/* Visit the innermost call of the exception's traceback, where it was raised. */
+static void visit_raised(struct reading *reading, uint64_t exception)
+{
+	enum { TRACEBACK = 32, NEXT_CALL = 16, FRAME = 24, LAST = 32, LINE = 36 };
+	bool is_new = reading->layout->line_table == LINES_LOCATED;
+	uint64_t call = 0, next = 0, frame, code;
+	uint32_t last = 0, line = 0;
+
+	view_word(&reading->view, exception + TRACEBACK + (is_new ? WORD : 0), &next);
+	for (int i = 0; i < MOST_FRAMES && next; i++) {
+		call = next;
+		if (!view_word(&reading->view, call + NEXT_CALL, &next))
+			return;
+	}
+	if (!call || !view_word(&reading->view, call + FRAME, &frame) ||
+	    (is_new && !view_word(&reading->view, frame + FRAME, &frame)))
+		return;
+	code = code_of(reading, frame);
+	read_int(reading, call + LAST, &last);
+	read_int(reading, call + LINE, &line);
+	if (code)
+		visit_call(reading, code,
+			   (int32_t)line > 0 ? line : line_at(reading, code, (int32_t)last), 0);
+}
+
+/* Join the arguments, of which the first mostly is the text. */
+static void tell_arguments(struct reading *reading, uint64_t exception, char *ret, size_t size)
+{
+	enum { ARGUMENTS = 24, MOST_ARGUMENTS = 4 };
+	unsigned int head = reading->layout->string_head;
+	uint64_t tuple, count = 0, item;
+	size_t length = 0;
+
+	if (!view_word(&reading->view, exception + ARGUMENTS, &tuple) ||
+	    !python_has_flag(&reading->view, tuple, TUPLE_FLAG) ||
+	    !view_word(&reading->view, tuple + LENGTH, &count))
+		return;
+	for (uint64_t i = 0; i < count && i < MOST_ARGUMENTS && size - length > MOST_VALUE; i++) {
+		const char *class_name = NULL;
+
+		if (i > 0)
+			length += (size_t)snprintf(ret + length, size - length, ", ");
+		if (!view_word(&reading->view, tuple + ITEMS + WORD * i, &item))
+			return;
+		class_name = class_of(reading, item);
+		if (!python_read_text(&reading->view, head, item, ret + length, size - length) &&
+		    !(class_name && python_tell_value(&reading->view, head, item, class_name,
+						      ret + length, size - length)))
+			snprintf(ret + length, size - length, "%s",
+				 class_name ? class_name : "no object");
+		length += strlen(ret + length);
+	}
+}
+
+struct error *python_frames_exception(struct python_threads *threads, struct python_types *types,
+				      const struct program *program, uint32_t thread,
+				      const struct frame_visitor *visitor,
+				      struct runtime_exception *ret)
+{
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.program = program,
+		.layout = threads->layout,
+		.visitor = visitor,
+		.self = self_of(program, thread),
+	};
+	uint64_t frame, state, exception;
+
+	if (!threads->layout || !reading.self)
+		return NULL;
+	state = find_state(&reading, threads->state, NEXT, &frame);
+	if (!state)
+		state = find_state(&reading, threads->state, PREVIOUS, &frame);
+	if (!state || !view_word(&reading.view, state + threads->layout->raised, &exception))
+		return NULL;
+	ret->is_handled = !python_has_flag(&reading.view, exception, ERROR_FLAG);
+	if (ret->is_handled)
+		exception = find_handled(&reading, state);
+	if (!exception)
+		return NULL;
+	ret->class_name = class_of(&reading, exception);
+	if (ret->class_name) {
+		tell_arguments(&reading, exception, ret->message, sizeof(ret->message));
+		visit_raised(&reading, exception);
+	}
 	return reading.error;
 }
 

@@ -25,6 +25,12 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 				  const struct program *program, uint32_t thread,
 				  const struct frame_visitor *visitor);
 
+/* See the runtime's slot; after python_frames_visit(). */
+struct error *python_frames_exception(struct python_threads *threads, struct python_types *types,
+				      const struct program *program, uint32_t thread,
+				      const struct frame_visitor *visitor,
+				      struct runtime_exception *ret);
+
 /*
  * Visit the variables of a generator or coroutine that waits, an object of so many bytes; nothing
  * if it runs or has ended. After python_frames_visit(), which finds out how frames are laid out.

@@ -450,3 +450,13 @@ struct error *python_visit_frames(struct object_space *space, uint32_t thread,
 	return python_frames_visit(&python->threads, &python->types, python->space.program, thread,
 				   visitor);
 }
+
+struct error *python_find_exception(struct object_space *space, uint32_t thread,
+				    const struct frame_visitor *visitor,
+				    struct runtime_exception *ret)
+{
+	struct python *python = (struct python *)space;
+
+	return python_frames_exception(&python->threads, &python->types, python->space.program,
+				       thread, visitor, ret);
+}
