@@ -155,6 +155,18 @@ static struct error *search_thread(struct gslice_heap *heap, uint64_t descriptor
 	return NULL;
 }
 
+/* A thread without slices leads to other threads, and so to theirs. */
+static void keep_different(struct gslice_heap *heap)
+{
+	size_t kept = 0;
+
+	array_sort(&heap->threads, compare_u64);
+	array_for_each(thread, &heap->threads)
+		if (kept == 0 || heap->threads.items[kept - 1] != *thread)
+			heap->threads.items[kept++] = *thread;
+	heap->threads.count = kept;
+}
+
 static struct error *find_threads(struct gslice_heap *heap, uint32_t bins)
 {
 	const struct program *program = heap->context.program;
@@ -163,7 +175,7 @@ static struct error *find_threads(struct gslice_heap *heap, uint32_t bins)
 		if (thread->thread_pointer)
 			TRY(search_thread(heap, thread_descriptor(program, thread->thread_pointer),
 					  bins));
-	SORT(heap->threads.items, heap->threads.count, compare_u64);
+	keep_different(heap);
 	return NULL;
 }
 

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 3, ROUNDS = 6000, LARGEST = 1000, FULL = 400, FULL_SIZE = 112, NO_GLIB = 77 };
 
@@ -128,9 +129,17 @@ static OUT_OF_LINE void load(void)
 	*(void **)&slice_free = dlsym(glib, "g_slice_free1");
 }
 
+/* A thread that has no slices, between others that have. */
+static void *sleep_on(void *data)
+{
+	for (;;)
+		pause();
+	return data;
+}
+
 int main(int count, char **arguments)
 {
-	pthread_t threads[THREADS];
+	pthread_t threads[THREADS], idle;
 
 	load();
 	truth_open();
@@ -141,6 +150,8 @@ int main(int count, char **arguments)
 			pthread_join(threads[i], NULL);
 		else
 			truth_await(i == 0 ? 1 : 2);
+		if (i == 0 && pthread_create(&idle, NULL, sleep_on, NULL) != 0)
+			truth_fail("start a thread");
 	}
 	fill();
 	if (count > 1)
