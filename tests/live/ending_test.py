@@ -5,6 +5,7 @@ or what the C library wrote before it called abort().
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,6 +123,21 @@ def handle(how):
 handle(sys.argv[1])
 """
 
+RUBY = """
+class Broken < StandardError; end
+def parse(text) = raise(Broken, "bad line #{text}")
+def finish = Process.kill(:ABRT, $$) && sleep(9)
+def handle(how)
+  begin
+    parse(3)
+  rescue Broken
+    finish if how == "handled"
+  end
+  finish
+end
+handle(ARGV[0])
+"""
+
 
 def explanation(core, *switches):
     lines = run(HEAPCORE, *switches, core, "info").stdout.splitlines()
@@ -203,6 +219,15 @@ class EndingTest(LiveTest):
             "While handling __main__.Broken from parse at script.py:3: bad line, x = 3"))
         past = explanation(self.ended_script(sys.executable, "py", PYTHON, "past"))
         self.assertIn(" in finish at script.py:4.", past[0])
+        self.assertNotIn("Broken", past[1])
+
+    @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+    def test_what_ruby_handled(self):
+        handled = explanation(self.ended_script("ruby", "rb", RUBY, "handled"))
+        self.assertRegex(handled[0], r"Process\.kill, called by Object#finish at script\.rb:3\.$")
+        self.assertEqual(handled[1], "While handling Broken: bad line 3")
+        past = explanation(self.ended_script("ruby", "rb", RUBY, "past"))
+        self.assertEqual(handled[0], past[0])
         self.assertNotIn("Broken", past[1])
 
     def test_what_a_worker_did_when_another_process_aborted_it(self):

@@ -223,6 +223,38 @@ static uint64_t find_thread(struct reading *reading, uint32_t number)
 	return 0;
 }
 
+/* True if the frame is of a rescue clause: a part of a method that has code of its own. */
+static bool is_rescue(struct view *view, const struct call *frame)
+{
+	enum { BODY = 16, TYPE_RESCUE = 4 };
+	uint64_t body;
+	uint32_t type;
+
+	return frame->pc && frame->iseq && view_word(view, frame->iseq + BODY, &body) &&
+	       view_read(view, body, &type, sizeof(type)) && type == TYPE_RESCUE;
+}
+
+/* The last variable of the frame is the exception. */
+uint64_t ruby_find_rescued(struct ruby *ruby, struct view *view, uint32_t thread)
+{
+	enum { LAST_VARIABLE = 3 * WORD };
+	struct reading reading = { .ruby = ruby, .view = { ruby->space.image } };
+	uint64_t size = (uint64_t)WORD * ruby->calls.frame_words, value;
+	uint64_t data = size ? find_thread(&reading, thread) : 0;
+	struct context context;
+	struct call frame;
+
+	if (!data || !find_context(view, data, &context))
+		return 0;
+	for (uint64_t at = context.frame; end_of(&context) - at >= size; at += size)
+		if (!read_frame(&reading, view, &context, at, &frame))
+			return 0;
+		else if (is_rescue(view, &frame) &&
+			 view_word(view, frame.ep - LAST_VARIABLE, &value))
+			return value;
+	return 0;
+}
+
 struct error *ruby_calls_learn(struct ruby *ruby)
 {
 	struct reading reading = { .ruby = ruby, .view = { ruby->space.image } };

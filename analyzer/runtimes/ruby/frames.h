@@ -32,6 +32,9 @@ struct ruby_calls {
 struct error *ruby_calls_learn(struct ruby *ruby);
 void ruby_calls_deinit(struct ruby_calls *calls);
 
+/* The value that the innermost rescue clause of the thread got; 0: it is in none. */
+uint64_t ruby_find_rescued(struct ruby *ruby, struct view *view, uint32_t thread);
+
 /*
  * Find the unused part of a stack, between the values and the frames, from the data of a Thread or
  * Fiber. Sets nothing if that is unknown.
