@@ -8,6 +8,7 @@
 #include "analyzer/program/tls.h"
 #include "analyzer/query/place.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -262,6 +263,17 @@ static char *plain_name(const char *function)
 	return strndup(function, length);
 }
 
+/* True if the frame is of a library of a language, also where that is inlined into the program. */
+static bool is_of_library(struct autopsy *autopsy, const struct frame *frame)
+{
+	const char *name = debug_frame_function(analysis_debug(autopsy->analysis), frame);
+
+	return frame->module &&
+	       (module_is_of_language(frame->module) ||
+		(name && (strncmp(name, "std::", 5) == 0 ||
+			  runtimes_own_function(analysis_runtimes(autopsy->analysis), name))));
+}
+
 /*
  * The function of the program in which it ended. One of the C library that faulted comes before,
  * while abort() and the like are skipped; so is an address that it jumped to.
@@ -277,8 +289,7 @@ static char *find_place(struct autopsy *autopsy, const struct frame **ret_frame)
 	if (count && !calls->frames[0].module)
 		first++;
 	i = first;
-	while (i < count && calls->frames[i].module &&
-	       module_is_of_language(calls->frames[i].module))
+	while (i < count && is_of_library(autopsy, &calls->frames[i]))
 		name = debug_frame_function(debug, &calls->frames[i++]);
 	if (i < count) {
 		*ret_frame = &calls->frames[i];
@@ -341,16 +352,16 @@ static struct error *find_script_place(struct autopsy *autopsy, const struct fra
 	return NULL;
 }
 
-/* "; while handling KeyError from load at app.py:12", behind a reason. */
+/* "While handling KeyError from load at app.py:12"; behind a reason, "; while ...". */
 static char *describe_exception(const struct runtime_exception *found, const char *before,
 				const char *call)
 {
-	const char *state = found->is_handled ? before ? "; while handling " : "While handling "
-			    : before	      ? "; pending exception "
-					      : "Pending exception ";
+	const char *name = found->class_name;
 
-	return format_text("%s%s%s%s%s", before ? before : "", state, found->class_name,
-			   call ? " from " : "", call ? call : "");
+	return format_text("%s%s%c%s%s%s%s%s", before ? before : "", before ? "; " : "",
+			   before ? found->state[0] : toupper(found->state[0]), found->state + 1,
+			   name ? " " : "", name ? name : "", call ? " from " : "",
+			   call ? call : "");
 }
 
 /* Add the exception that a script raised, or handled when it ended. */
@@ -368,7 +379,7 @@ static struct error *find_script_exception(struct autopsy *autopsy)
 
 		if (error)
 			return error;
-		if (!found.class_name)
+		if (!found.state)
 			continue;
 		before = take(ending->reason);
 		ending->reason = describe_exception(&found, before, text);

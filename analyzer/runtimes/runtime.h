@@ -174,9 +174,9 @@ struct frame_visitor {
 
 /* An exception of a language. Texts are untrusted. */
 struct runtime_exception {
-	const char *class_name; /* lives as long as the space; NULL: there is no exception */
+	const char *state;	/* "while handling", "panic"; NULL: there is no exception */
+	const char *class_name; /* lives as long as the space; NULL: it has none */
 	char message[256];
-	bool is_handled; /* by a handler that has not ended; else on its way to one */
 };
 
 struct runtime {
@@ -189,6 +189,12 @@ struct runtime {
 	 * exports, whatever it is called. NULL: any program may have it, and open() tells.
 	 */
 	const char *modules;
+
+	/*
+	 * Optional: how the names of its own functions begin, also where they are within a program,
+	 * with | between them.
+	 */
+	const char *own_functions;
 
 	/* The size of its structure, which begins with an object_space; 0: that is all. */
 	size_t space_size;
@@ -308,8 +314,8 @@ struct runtime {
 	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
 				      const struct frame_visitor *visitor);
 	/*
-	 * Optional, behind visit_frames() of the thread: the exception that the thread raised or
-	 * handles. Visits the call that raised it, if that is known.
+	 * Optional: the exception that the thread raised or handles. With visit_frames(), called
+	 * behind that and only if has_objects. Visits the call that raised it, if that is known.
 	 */
 	struct error *(*find_exception)(struct object_space *space, uint32_t thread,
 					const struct frame_visitor *visitor,

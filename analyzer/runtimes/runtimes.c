@@ -615,6 +615,20 @@ bool runtimes_text(const struct runtimes *list, allocation_id id, uint64_t *ret_
 	       space->runtime->text(space, id, ret_start, ret_size);
 }
 
+bool runtimes_own_function(const struct runtimes *list, const char *function)
+{
+	spaces_for_each(space, list) {
+		const char *name = space->runtime->own_functions;
+
+		for (size_t length; name && *name; name += length + (name[length] == '|')) {
+			length = strcspn(name, "|");
+			if (strncmp(function, name, length) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program)
 {
 	for (size_t i = 0; kinds[i]; i++)
@@ -640,7 +654,8 @@ struct error *runtimes_find_exception(const struct runtimes *list, size_t number
 	struct object_space *space = list->spaces[number];
 
 	*ret = (struct runtime_exception){ 0 };
-	return space->has_objects && space->runtime->find_exception
+	return space->runtime->find_exception &&
+			       (space->has_objects || !space->runtime->visit_frames)
 		       ? space->runtime->find_exception(space, thread, visitor, ret)
 		       : NULL;
 }

@@ -138,6 +138,22 @@ end
 handle(ARGV[0])
 """
 
+GO = """
+package main
+import ("errors"; "os")
+func parse(how string) {
+	func() { defer func() { recover() }(); panic("inner") }()
+	if how == "error" { panic(errors.New("bad line")) }
+	var list []int
+	list[len(how)] = 1
+}
+func main() { parse(os.Args[1]) }
+"""
+RUST = """
+fn parse(text: &str) -> i32 { text.parse().unwrap() }
+fn main() { println!("{}", parse(&std::env::args().nth(1).unwrap())); }
+"""
+
 
 def explanation(core, *switches):
     lines = run(HEAPCORE, *switches, core, "info").stdout.splitlines()
@@ -151,10 +167,14 @@ class EndingTest(LiveTest):
         run(HEAPCORE, "run", "--core", core, "--", program, word, self.path("file"))
         return core
 
-    def ended_script(self, interpreter, suffix, text, *words):
-        script = self.path(f"script.{suffix}")
-        with open(script, "w", encoding="utf-8") as file:
+    def write(self, name, text):
+        path = self.path(name)
+        with open(path, "w", encoding="utf-8") as file:
             file.write(text.lstrip())
+        return path
+
+    def ended_script(self, interpreter, suffix, text, *words):
+        script = self.write(f"script.{suffix}", text)
         core = self.path("core.script")
         run(HEAPCORE, "run", "--core", core, "--", interpreter, script, *words)
         return core
@@ -230,10 +250,26 @@ class EndingTest(LiveTest):
         self.assertEqual(handled[0], past[0])
         self.assertNotIn("Broken", past[1])
 
+    @unittest.skipUnless(shutil.which("go"), "there is no go")
+    def test_what_go_panicked_with(self):
+        self.write("script.go", GO)
+        cache = {**os.environ, "GOCACHE": self.path("cache"), "GOTRACEBACK": "crash"}
+        run("go", "build", "-o", self.path("panics"), self.path("script.go"), env=cache)
+        for word, wanted in (("error", "Panic: bad line"), (
+                "index", "Panic: runtime error: index out of range [5] with length 0")):
+            core = self.path(f"core.{word}")
+            run(HEAPCORE, "run", "--core", core, "--", self.path("panics"), word, env=cache)
+            self.assertEqual(explanation(core)[1], wanted)
+
+    @unittest.skipUnless(shutil.which("rustc"), "there is no rustc")
+    def test_a_panic_is_in_the_function_of_the_program(self):
+        self.write("panics.rs", RUST)
+        run("rustc", "-g", "-C", "panic=abort", "-o", self.path("panics"), self.path("panics.rs"))
+        ended, _ = explanation(self.ended(self.path("panics"), "x"))
+        self.assertRegex(ended, r"parse\(\) at panics\.rs:1\.$")
+
     def test_what_a_worker_did_when_another_process_aborted_it(self):
-        script = self.path("script.py")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(PYTHON.lstrip())
+        script = self.write("script.py", PYTHON)
         command = HEAPCORE, "run", "--core", self.path("core"), "--", sys.executable, "-u"
         with subprocess.Popen((*command, script, "waits"), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

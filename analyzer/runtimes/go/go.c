@@ -486,8 +486,12 @@ static bool is_link(const struct object_space *space, allocation_id source, allo
 	       is_free(go, &go->objects.items[number], place);
 }
 
+DECLARE_SLOTS(go, find_exception);
+
 const struct runtime runtime_go = {
 	.name = "go",
+	.own_functions = "runtime.",
+	.find_exception = go_find_exception,
 	.space_size = sizeof(struct go),
 	.open = open_space,
 	.release = release,

@@ -675,6 +675,7 @@ struct error *python_frames_exception(struct python_threads *threads, struct pyt
 		.self = self_of(program, thread),
 	};
 	uint64_t frame, state, exception;
+	bool is_raised;
 
 	if (!threads->layout || !reading.self)
 		return NULL;
@@ -683,13 +684,13 @@ struct error *python_frames_exception(struct python_threads *threads, struct pyt
 		state = find_state(&reading, threads->state, PREVIOUS, &frame);
 	if (!state || !view_word(&reading.view, state + threads->layout->raised, &exception))
 		return NULL;
-	ret->is_handled = !python_has_flag(&reading.view, exception, ERROR_FLAG);
-	if (ret->is_handled)
+	is_raised = python_has_flag(&reading.view, exception, ERROR_FLAG);
+	if (!is_raised)
 		exception = find_handled(&reading, state);
-	if (!exception)
-		return NULL;
-	ret->class_name = class_of(&reading, exception);
+	if (exception)
+		ret->class_name = class_of(&reading, exception);
 	if (ret->class_name) {
+		ret->state = is_raised ? "pending exception" : "while handling";
 		tell_arguments(&reading, exception, ret->message, sizeof(ret->message));
 		visit_raised(&reading, exception);
 	}

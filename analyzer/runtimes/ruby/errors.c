@@ -58,7 +58,7 @@ struct error *ruby_find_exception(struct object_space *space, uint32_t thread,
 
 	if (!is_exception(ruby, &view, value))
 		return NULL;
-	ret->is_handled = true;
+	ret->state = "while handling";
 	ret->class_name = ruby_value_class(ruby, &view, value);
 	TRY_MEMORY(ret->class_name);
 	walk.with_hidden = true;

@@ -150,6 +150,7 @@ static struct error *find_objects(struct object_space *space, struct debug *debu
 
 const struct runtime runtime_rust = {
 	.name = "rust",
+	.own_functions = "core::|alloc::|__rust|rust_|std::",
 	.space_size = sizeof(struct rust),
 	.open = open_space,
 	.release = release,
