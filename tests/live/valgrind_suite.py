@@ -78,6 +78,13 @@ REASONS = (
     ("it becomes another program, of which valgrind says nothing",
      lambda outcome: outcome.problem and has_in_source(outcome, r"exec\w*\("),
      {"execve1", "sys-execveat", "thread_alloca"}),
+    ("it does nothing where the processor has no AVX, which valgrind has",
+     lambda outcome: says(outcome, "must be run on a CPU that supports AVX"),
+     {"xsave-avx"}),
+    ("a pointer just before its start likely holds it",
+     lambda outcome: f"Gate failed: {outcome.lost} alloc" in harness.run(
+         harness.HEAPCORE, "run", "--likely", "--stacks=never", "--", *outcome.command).stderr,
+     {"leak-delta"}),
     ("its only pointer stands in memory without rights, which heapcore reads",
      lambda outcome: has_in_source(outcome, "PROT_NONE"),
      {"leak-segv-jmp"}),
