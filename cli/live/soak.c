@@ -357,13 +357,15 @@ static struct error *iterate_once(struct soak *soak, int *ret)
 	return check_alive(soak);
 }
 
+enum { NO_SUCH_COMMAND = 127 }; /* what a shell says */
+
 /* Until the end, a command that fails is tried again. */
 static struct error *iterate(struct soak *soak, double end)
 {
 	int status;
 
 	TRY(iterate_once(soak, &status));
-	while (status && clock_now() < end) {
+	while (status && status != NO_SUCH_COMMAND && clock_now() < end) {
 		TRY(pause_for(soak, BETWEEN));
 		TRY(iterate_once(soak, &status));
 	}
