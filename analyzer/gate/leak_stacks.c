@@ -42,6 +42,8 @@ static int compare(const void *a, const void *b)
 
 	if (left->fingerprint != right->fingerprint)
 		return left->fingerprint < right->fingerprint ? -1 : 1;
+	if (!left->stack != !right->stack)
+		return left->stack ? -1 : 1;
 	if (left->roots != right->roots)
 		return left->roots > right->roots ? -1 : 1;
 	return left->stack < right->stack ? -1 : left->stack > right->stack;
@@ -59,9 +61,7 @@ static struct error *find_stacks(struct analysis *analysis, struct recorded *rec
 			allocation_start(analysis_index(analysis), side->leaks->roots[i].id);
 		uint64_t stack = recorded_stack(recorded, address);
 
-		if (stack)
-			TRY(count_roots(
-				found,
+		TRY(count_roots(found,
 				(struct leak_stack){ kinds.list[side->kinds.items[i]].fingerprint,
 						     1, stack },
 				stack));

@@ -11,7 +11,7 @@
 struct leak_stack {
 	uint64_t fingerprint;
 	uint64_t roots;
-	uint64_t stack; /* for recorded_calls() */
+	uint64_t stack; /* for recorded_calls(); 0: none was recorded, the last of its leak */
 };
 
 struct leak_stacks {

@@ -61,7 +61,7 @@ struct error *recorded_open(struct analysis *analysis, struct recorded *ret)
 	if (!header.is_called)
 		return error_create(
 			ERROR_NOT_SUPPORTED,
-			"the program has a malloc of its own, whose calls the recorder does not see");
+			"no call of malloc() came to the recorder, as in programs with a malloc of their own");
 	*ret = (struct recorded){
 		.analysis = analysis,
 		.view.image = image,

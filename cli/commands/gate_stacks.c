@@ -155,6 +155,30 @@ static void write_calls(const struct leak_stacks *stacks, const struct leak_stac
 		report->error = error;
 }
 
+/* Write of a leak why no calls follow. */
+static void write_unknown(uint64_t fingerprint, const char *reason, struct report *report)
+{
+	static const struct table table =
+		TABLE("leak without calls", "Leak {fingerprint}: {reason}",
+		      { "fingerprint", VALUE_TEXT }, { "reason", VALUE_TEXT });
+	char text[FINGERPRINT_SIZE];
+
+	fingerprint_text(fingerprint, text);
+	report_single(report, &table, text, reason);
+}
+
+/* Write how many roots have no stack. */
+static void write_unrecorded(const struct leak_stack *stack, uint64_t roots, const char *run,
+			     struct report *report)
+{
+	_cleanup_(free) char *text =
+		format_text("the calls for %" PRIu64 " of %" PRIu64 "%s%s were not recorded",
+			    stack->roots, roots, run ? " " : "", run ? run : "");
+
+	if (text)
+		write_unknown(stack->fingerprint, text, report);
+}
+
 /* Write the stacks of one leak: count of them, from first on. */
 static void write_leak(const struct leak_stacks *stacks, const struct leak_stack *first,
 		       size_t count, const char *run, struct report *report)
@@ -176,6 +200,10 @@ static void write_leak(const struct leak_stacks *stacks, const struct leak_stack
 	for (size_t i = 0; i < count; i++)
 		roots += first[i].roots;
 	for (size_t i = 0; i < shown; i++) {
+		if (!first[i].stack) {
+			write_unrecorded(&first[i], roots, run, report);
+			continue;
+		}
 		report_single(report, &table, fingerprint, i, roots, first[i].roots, run);
 		write_calls(stacks, &first[i], fingerprint, i, report);
 	}
@@ -204,9 +232,14 @@ void gate_write_stacks(const struct leak_kinds *kinds, const struct leak_stacks 
 
 	for (size_t i = 0; i < kinds->count; i++) {
 		first = leak_stacks_of(stacks, kinds->list[i].fingerprint, &count);
-		if (first && leak_counts(&kinds->list[i]))
+		if (!leak_counts(&kinds->list[i]))
+			continue;
+		if (first)
 			write_leak(stacks, first, count,
 				   stacks->is_other ? "in a second run" : NULL, report);
+		else if (stacks->is_other && stacks->analysis)
+			write_unknown(kinds->list[i].fingerprint, "a second run did not lose it",
+				      report);
 	}
 	if (stacks->recorded.lost)
 		report_single(report, &short_of_memory, stacks->recorded.lost);

@@ -590,6 +590,10 @@ static struct error *run_again(void *data, const char *sizes, char **ret)
 			run->options->program[0]);
 		TRY(preload_unpack(&run->preload));
 		TRY(record(run, sizes));
+		if (run->again.message.signal && !ended->message.signal)
+			session_note(
+				&run->session, "note: the second run was killed by signal %d (%s)",
+				run->again.message.signal, strsignal(run->again.message.signal));
 		ended = &run->again;
 	}
 	*ret = strdup(ended->path);

@@ -147,13 +147,17 @@ class SoakTest(harness.LiveTest):
 
     @unittest.skipIf(harness.SANITIZED, "the sanitizer has a malloc of its own")
     def test_who_allocated_what_grows_is_said(self):
-        sarif = self.path("gate.sarif")
-        lines = self.check(self.soak(self.service("keep"), "--stacks", "-o", sarif), FOUND)
+        sarif, kept = self.path("gate.sarif"), self.path("kept")
+        lines = self.check(self.soak(self.service("keep"), "--stacks", "-o", sarif, "--keep", kept),
+                           FOUND)
         self.assertRegex(lines[0], r"^registry \(soak\): \+1 x struct job an iteration, 280 bytes "
                                    r"in 5, allocated by \w+ \(soak\.c:\d+\)$")
         with open(sarif, encoding="utf-8") as file:
             self.assertIn(json.dumps(f"{lines[0]}."), file.read())
         self.assertEqual([name for name in os.listdir(self.folder) if "recorder" in name], [])
+        result = harness.run(harness.HEAPCORE, f"{kept}/6.core", "diff", f"{kept}/1.core",
+                             "--by", "caller")
+        self.assertRegex(result.stdout, r"\+5 .* \w+ \(soak\.c:\d+\)")
         result = harness.run(harness.HEAPCORE, "soak", "--every", "1s", "--stacks", "--pid", "1")
         self.assertIn("not for --pid", result.stderr)
 

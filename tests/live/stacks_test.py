@@ -188,8 +188,8 @@ class StacksTest(LiveTest):
         flags = ("-g", "-O0")
         cases = {
             "the program is static": self.compile("static", text=text, flags=(*flags, "-static")),
-            "the program has a malloc of its own": self.compile("own", text=own + text,
-                                                                flags=flags),
+            "no call of malloc() came to the recorder": self.compile("own", text=own + text,
+                                                                      flags=flags),
         }
         if os.getuid() == 0:
             program = self.compile("other", text=text, flags=flags)
@@ -202,6 +202,75 @@ class StacksTest(LiveTest):
                 tables, text = self.run_gate("--", program)
                 self.assertIn(f"the calls that allocated the leaks are not known: {reason}", text)
                 self.assertFalse(self.stacks(tables))
+
+    def build_with_library(self, text):
+        """A program with that main(), and a library that leaks while it is loaded."""
+        library = self.compile("liblost.so", compiler="g++", flags=("-g", "-shared", "-fPIC"), text="""
+            #include <stdlib.h>
+            struct Registry { void *volatile lost; Registry() { lost = malloc(77); lost = 0; } };
+            static Registry registry;
+            extern "C" int lib() { return 0; }
+            """)
+        return self.compile("program", text=text, flags=("-g", "-O0", f"-Wl,{library}", "-ldl"))
+
+    def test_what_a_library_loses_while_it_is_loaded_has_its_calls(self):
+        """Its constructors come before the recorder's; `exec` does not end that."""
+        program = self.build_with_library("int lib(void); int main(void) { return lib(); }")
+        for command in ([program], ["sh", "-c", f"exec {program}"]):
+            _, text = self.run_gate("--", *command)
+            self.assertRegex(text, r"Leak \w+: 1 of 1 in a second run was allocated by\n"
+                                   r"    Registry::Registry\(\) at ")
+
+    def test_calls_of_another_namespace_are_said_to_be_unknown(self):
+        """A library that `dlmopen()` loads has a malloc() of its own."""
+        program = self.build_with_library("""
+            #define _GNU_SOURCE
+            #include <dlfcn.h>
+            #include <stdlib.h>
+            int lib(void);
+            int main(void)
+            {
+                void *other = dlmopen(LM_ID_NEWLM, "liblost.so", RTLD_NOW);
+                void *volatile lost = malloc(333);
+                lost = NULL;
+                return other ? lib() : 9;
+            }""")
+        folder = os.path.dirname(program)
+        _, text = self.run_gate("--", program, LD_LIBRARY_PATH=folder)
+        self.assertRegex(text, r"Leak \w+: 1 of 2 in a second run was allocated by\n"
+                               r"    Registry::Registry\(\) at ")
+        self.assertRegex(text, r"Leak \w+: the calls for 1 of 2 in a second run were not recorded")
+        self.assertRegex(text, r"1 of 1 in a second run was allocated by\n    main at ")
+
+    def test_a_leak_of_one_of_both_runs_is_said(self):
+        """Each run does what the last did not; the second may end early."""
+        program = self.compile("turns", flags=("-g", "-O0"), text="""
+            #include <signal.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            __attribute__((noipa)) void lose(int size) { void *volatile lost = malloc(size); lost = NULL; }
+            int main(int count, char **arguments)
+            {
+                lose(70);
+                if (unlink(arguments[1]) == 0) {
+                    if (count > 2)
+                        raise(SIGTERM);
+                    lose(500);
+                } else {
+                    fclose(fopen(arguments[1], "w"));
+                    lose(300);
+                }
+                return 0;
+            }""")
+        _, text = self.run_gate("--", program, self.path("turn"))
+        self.assertRegex(text, r"Leak \w+: a second run did not lose it\n")
+        self.assertRegex(text, r"Leak \w+: 1 of 1 in a second run was allocated by\n    lose at ")
+        self.assertRegex(text, r"Leak \w+: the calls for 1 of 1 that only a second run lost were not "
+                               r"recorded\n")
+        _, text = self.run_gate("--", program, self.path("turn"), "die")
+        self.assertIn("note: the second run was killed by signal 15 (Terminated)", text)
+        self.assertEqual(text.count(": a second run did not lose it\n"), 1)
 
     def check_viewers(self, core):
         """heaptrack and pprof get the calls, not who holds."""
@@ -252,6 +321,12 @@ class StacksTest(LiveTest):
         self.assertEqual(names["conn_new main"], 20)
         self.assertEqual(names["text_new main"], 10)
         self.check_viewers(cores[20])
+        # They travel within the core, packed or not.
+        for core in cores.values():
+            subprocess.run(["zstd", "-q", core], check=True)
+        result = harness.run(harness.HEAPCORE, f"{cores[20]}.zst", "diff", f"{cores[10]}.zst",
+                             "--by", "caller")
+        self.assertRegex(result.stdout, r"\+10 .* conn_new \(")
         first = next(record for record in records if record["size"] == 88)
         self.assertEqual({*first, *first["stack"][0]}, {"id", "time", "kind", "addr", "size",
                                                         "stack", "ip", "file", "line", "name"})

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <unwind.h>
 
 enum {
@@ -308,10 +309,14 @@ static inline __attribute__((always_inline)) void *record_any(void *block)
 	return block;
 }
 
+static void begin(void);
+
 static inline __attribute__((always_inline)) void *record(void *block)
 {
-	if (!heapcore_recorder.is_called)
+	if (!heapcore_recorder.is_called) {
+		begin();
 		heapcore_recorder.is_called = is_ready;
+	}
 	return block && is_wanted(block) ? record_any(block) : block;
 }
 
@@ -387,11 +392,19 @@ static void begin_child(void)
 	stacks_lock = 0;
 }
 
+/*
+ * Constructors of libraries allocate before this one is called, so that the first allocation after
+ * libc's own constructor calls it, too.
+ */
 static __attribute__((constructor)) void begin(void)
 {
-	if (!has_allocator() || pthread_key_create(&cache_key, drop_cache) != 0)
+	static bool is_begun;
+
+	if (is_begun || !environ || !has_allocator())
 		return;
-	is_inside = true;
+	is_begun = is_inside = true;
+	if (pthread_key_create(&cache_key, drop_cache) != 0)
+		return;
 	read_sizes();
 	slots = map(STACK_SLOTS * sizeof(*slots));
 	heapcore_recorder.stacks = ~(uint64_t)map(RECORDER_STACK_WORDS * sizeof(uint64_t));
