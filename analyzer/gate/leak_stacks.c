@@ -154,11 +154,22 @@ static bool is_library(const struct module *module)
 	       strncmp(module_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0;
 }
 
+/* True for headers, and what is compiled into each program of a language. */
+static bool is_installed(const char *source)
+{
+	static const char *const folders[] = { "/usr/include/", "/usr/lib/", "/usr/share/" };
+
+	for (size_t i = 0; source && i < COUNT_OF(folders); i++)
+		if (strncmp(source, folders[i], strlen(folders[i])) == 0)
+			return true;
+	return false;
+}
+
 const struct frame *leak_stack_caller(const struct backtrace *calls)
 {
 	list_for_each(frame, calls->frames, calls->count)
 		if (!is_library(frame->module) && frame->function &&
-		    !name_is_of_library(frame->function))
+		    !name_is_of_library(frame->function) && !is_installed(frame->source))
 			return frame;
 	return NULL;
 }
@@ -171,4 +182,23 @@ char *leak_caller_text(const struct frame *frame)
 
 	return name ? format_text("%s (%s)", name, source ? source : module_name(frame->module))
 		    : NULL;
+}
+
+char *leak_calls_text(const struct backtrace *calls, size_t most)
+{
+	const struct frame *end = calls->frames + calls->count, *frame = leak_stack_caller(calls);
+	char *text = strdup("");
+
+	for (frame = frame ? frame : calls->frames; text && most && frame < end; frame++) {
+		_cleanup_(free) char *before = text, *call = NULL;
+
+		if (!frame->function) {
+			before = NULL;
+			continue;
+		}
+		call = leak_caller_text(frame);
+		text = call ? format_text("%s%s%s", before, *before ? " < " : "", call) : NULL;
+		most--;
+	}
+	return text;
 }

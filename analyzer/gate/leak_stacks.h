@@ -34,8 +34,14 @@ DEFINE_DEINIT(leak_stacks_deinit, struct leak_stacks)
 const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64_t fingerprint,
 					size_t *ret_count);
 
-/* The innermost of the calls that is no library's; NULL: all are. */
+/* The innermost of the calls that is neither a library's nor in its sources; NULL: all are. */
 const struct frame *leak_stack_caller(const struct backtrace *calls);
 
 /* "conn_new (conn.c:5)"; to be freed; NULL if memory is short. */
 char *leak_caller_text(const struct frame *frame);
+
+/*
+ * The innermost of the calls, from the first that is no library's: "conn_new (conn.c:5) < main
+ * (main.c:9)"; to be freed; NULL if memory is short.
+ */
+char *leak_calls_text(const struct backtrace *calls, size_t most);

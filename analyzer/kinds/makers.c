@@ -15,16 +15,19 @@
  */
 static const uint64_t SIZE_BIT = UINT64_C(1) << 63;
 enum { MAKER_SHIFT = 32, FILE_SHIFT = 17, MOST_LINES = 1 << FILE_SHIFT };
+static const uint64_t LEAST_FILE = UINT64_C(1) << 32; /* of makers by file and line */
 
 struct grouping {
 	struct analysis *analysis;
+	const struct made_calls *calls; /* or NULL */
 	const struct types *types;
-	struct tally_table makers; /* by file and line */
+	struct tally_table makers; /* by recorded calls, or by file and line */
 	struct tally_table groups; /* by key */
 };
 
 /* The number of who made it, from 1 on; 0: that is not known. */
-static struct error *find_maker(struct grouping *grouping, allocation_id id, uint64_t *ret)
+static struct error *find_maker(struct grouping *grouping, allocation_id id, bool is_collectable,
+				uint64_t *ret)
 {
 	const struct allocation_index *index = analysis_index(grouping->analysis);
 	struct debug_header header;
@@ -32,11 +35,16 @@ static struct error *find_maker(struct grouping *grouping, allocation_id id, uin
 	uint32_t number;
 
 	*ret = 0;
-	if (!debug_header_read(analysis_image(grouping->analysis), allocation_start(index, id),
-			       &header))
-		return NULL;
+	if (grouping->calls)
+		tally.key =
+			grouping->calls->find(grouping->calls->data, allocation_start(index, id));
 	/* Addresses have 47 bits, and files fewer lines than fit beside. */
-	tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
+	if (!tally.key && is_collectable &&
+	    debug_header_read(analysis_image(grouping->analysis), allocation_start(index, id),
+			      &header))
+		tally.key = header.file << FILE_SHIFT | header.line % MOST_LINES;
+	if (!tally.key)
+		return NULL;
 	TRY(tally_add_numbered(&grouping->makers, tally, &number));
 	*ret = 1 + (uint64_t)number;
 	return NULL;
@@ -50,8 +58,7 @@ static struct error *add_member(struct grouping *grouping, allocation_id id,
 	struct tally tally = { .count = 1, .bytes = size };
 	uint64_t maker = 0;
 
-	if (collectable && bitmap_get(collectable, id))
-		TRY(find_maker(grouping, id, &maker));
+	TRY(find_maker(grouping, id, collectable && bitmap_get(collectable, id), &maker));
 	tally.key = maker << MAKER_SHIFT | type;
 	if (type == NO_GROUP && maker == 0)
 		tally.key = SIZE_BIT | size;
@@ -81,7 +88,7 @@ void made_list_deinit(struct made_list *lines)
 	}
 	free(lines->list);
 }
-/* Name the source line of the call that allocated it; to be freed. */
+/* Name the calls that allocated it, or the source line of the call; to be freed. */
 static char *name_maker(const struct grouping *grouping, uint64_t key)
 {
 	const struct debug_header header = {
@@ -89,7 +96,8 @@ static char *name_maker(const struct grouping *grouping, uint64_t key)
 		.line = (uint32_t)(key % MOST_LINES),
 	};
 
-	return debug_header_text(analysis_image(grouping->analysis), &header);
+	return key < LEAST_FILE ? grouping->calls->name(grouping->calls->data, key)
+				: debug_header_text(analysis_image(grouping->analysis), &header);
 }
 
 /* "in one of: make_order() at shop.cr:12, restore() at shop.cr:80"; to be freed. */
@@ -142,31 +150,61 @@ static int compare_details(const struct made *left, const struct made *right)
 
 DEFINE_COMPARE(compare_lines, struct made, DESCENDING(bytes), DESCENDING(count), ALPHABETICAL(type),
 	       AS_BY(compare_details))
+DEFINE_COMPARE(compare_makers, struct made, ALPHABETICAL(type), AS_BY(compare_details))
 
-static struct error *make_lines(const struct grouping *grouping, uint64_t least,
-				struct made_list *lines)
+static bool is_alike(const struct made *left, const struct made *right)
+{
+	return strcmp(left->type, right->type) == 0 && left->detail && right->detail &&
+	       strcmp(left->detail, right->detail) == 0;
+}
+
+/* Make one line of those that read alike, and leave out those with fewer bytes. */
+static void join_lines(struct made_list *lines, uint64_t least)
+{
+	size_t kept = 0;
+
+	SORT(lines->list, lines->count, compare_makers);
+	for (size_t i = 0; i < lines->count; i++) {
+		struct made line = lines->list[i];
+
+		for (; i + 1 < lines->count && is_alike(&line, &lines->list[i + 1]); i++) {
+			line.count += lines->list[i + 1].count;
+			line.bytes += lines->list[i + 1].bytes;
+			free(lines->list[i + 1].type);
+			free(lines->list[i + 1].detail);
+		}
+		if (line.bytes >= least) {
+			lines->list[kept++] = line;
+			continue;
+		}
+		free(line.type);
+		free(line.detail);
+	}
+	lines->count = kept;
+	SORT(lines->list, lines->count, compare_lines);
+}
+
+static struct error *make_lines(const struct grouping *grouping, struct made_list *lines)
 {
 	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
 	TRY_MEMORY(lines->list);
 	array_for_each(tally, &grouping->groups) {
-		struct made *line = &lines->list[lines->count];
+		struct made *line = &lines->list[lines->count++];
 
-		if (tally->bytes < least)
-			continue;
-		lines->count++;
 		line->count = tally->count;
 		line->bytes = tally->bytes;
 		TRY(name_line(grouping, tally->key, line));
 	}
-	SORT(lines->list, lines->count, compare_lines);
 	return NULL;
 }
 
-struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret)
+struct error *made_list_find(struct analysis *analysis, const struct made_calls *calls,
+			     uint64_t least, struct made_list *ret)
 {
 	_cleanup_(types_deinit) struct types types = { 0 };
 	struct grouping grouping = {
 		.analysis = analysis,
+		.calls = calls,
 		.types = &types,
 		.makers.memory.account = analysis_account(analysis),
 		.groups.memory.account = analysis_account(analysis),
@@ -177,7 +215,9 @@ struct error *made_list_find(struct analysis *analysis, uint64_t least, struct m
 		return error;
 	error = add_members(&grouping);
 	if (!error)
-		error = make_lines(&grouping, least, ret);
+		error = make_lines(&grouping, ret);
+	if (!error)
+		join_lines(ret, least);
 	table_release(&grouping.makers);
 	table_release(&grouping.groups);
 	return error;

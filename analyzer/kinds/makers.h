@@ -1,7 +1,7 @@
 /*
- * Live allocations counted by type and by the place in the source that made them, as far as a
- * debugging allocator noted that (debug_header.h), or code tells it; those of which neither is
- * known, by size.
+ * Live allocations counted by type and by the place in the source that made them, as far as that
+ * was recorded, a debugging allocator noted it (debug_header.h), or code tells it; those of which
+ * neither is known, by size.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct made {
 	uint64_t count, bytes;
 	char *type; /* owned */
-	/* "app.c:12", "in one of: ...", or "32 bytes each"; owned; NULL: nothing is known */
+	/* calls, "app.c:12", "in one of: ...", or "32 bytes each"; owned; NULL: nothing is known */
 	char *detail;
 };
 
@@ -19,7 +19,18 @@ struct made_list {
 	size_t count;
 };
 
-/* List allocation sites with at least that many bytes. ret is all zeros. Builds what is needed. */
-struct error *made_list_find(struct analysis *analysis, uint64_t least, struct made_list *ret);
+/* Recorded calls that made an allocation, by a number below 2^32. */
+struct made_calls {
+	uint64_t (*find)(void *data, uint64_t address); /* 0: there are none */
+	char *(*name)(void *data, uint64_t calls);	/* to be freed; NULL: no memory */
+	void *data;
+};
+
+/*
+ * List allocation sites with at least that many bytes, calls being NULL where nothing was recorded.
+ * ret is all zeros. Builds what is needed.
+ */
+struct error *made_list_find(struct analysis *analysis, const struct made_calls *calls,
+			     uint64_t least, struct made_list *ret);
 void made_list_deinit(struct made_list *lines);
 DEFINE_DEINIT(made_list_deinit, struct made_list)

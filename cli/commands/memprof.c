@@ -5,6 +5,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
+#include "analyzer/gate/leak_stacks.h"
 #include "analyzer/kinds/holders.h"
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/makers.h"
@@ -396,13 +397,38 @@ static void write_pretty(const struct made_list *lines, struct report *report)
 	report_end_table(report);
 }
 
+/* Calls of a line that MemProf shows. */
+enum { USUAL_CALLS = 5 };
+
+static uint64_t find_calls(void *data, uint64_t address)
+{
+	return recorded_stack(data, address);
+}
+
+static char *name_calls(void *data, uint64_t stack)
+{
+	struct backtrace calls = { 0 };
+	struct error *error = recorded_calls(data, stack, &calls);
+	char *text = error ? strdup("") : leak_calls_text(&calls, USUAL_CALLS);
+
+	error_destroy(error);
+	free(calls.frames);
+	return text;
+}
+
 static struct error *memprof_allocations(struct analysis *analysis,
 					 const struct memprof_arguments *arguments,
 					 struct report *report)
 {
 	_cleanup_(made_list_deinit) struct made_list lines = { 0 };
-	struct error *error = made_list_find(analysis, arguments->least, &lines);
+	struct recorded recorded = { 0 };
+	const struct made_calls calls = { find_calls, name_calls, &recorded };
+	struct error *error;
 
+	if (recorded_is_there(analysis))
+		TRY(recorded_open(analysis, &recorded));
+	error = made_list_find(analysis, recorded.analysis ? &calls : NULL, arguments->least,
+			       &lines);
 	if (!error && arguments->pretty)
 		write_pretty(&lines, report);
 	else if (!error)
@@ -531,7 +557,7 @@ const struct command command_memprof = {
 		"'counts' shows the number of live objects of each type: what is in use and not garbage, as after GC.collect.\n"
 		"'sizes' shows the bytes of the objects of each type, with everything that they refer to, directly or indirectly. Shared objects count once for each type that refers to them. With thousands of types in a large heap, those with the fewest objects are left out, and a note says so. 'size' shows the same for one allocation.\n"
 		"'graph' shows what holds the objects of a type, for https://mermaid.live to draw: first the objects, then each reference with its field and its level, which is 0 for references to these objects. Fields have names where debug information has them, otherwise offsets.\n"
-		"'allocations' shows counts and bytes of everything live. A core does not record which calls allocated it, so the type is shown instead, with the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size. For a class of Crystal, the functions that make its objects are shown, as read from the program's code, if there are three or fewer: 'in one of: load() at app.cr:12'.\n"
+		"'allocations' shows counts and bytes of everything live. Of a core with recorded stacks, as by 'run --stacks=always' or 'soak --stacks', each line has a type and the calls that allocated it, the innermost first. In others the type has the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size. For a class of Crystal, the functions that make its objects are shown, as read from the program's code, if there are three or fewer: 'in one of: load() at app.cr:12'.\n"
 		"In a program of Crystal, 'counts' and 'sizes' list classes, strings among them; one whose name is not known is shown as '(class 12)'. In other programs, they list the groups of 'summarize': classes, patterns and identities, but not what has only a size.",
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",

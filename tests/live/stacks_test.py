@@ -18,6 +18,28 @@ from harness import LiveTest
 
 OWN = re.compile(r"(by_\w+|first|second|others|recursion)\b")
 FLAGS = ("-g", "-O2", "-std=c++17", "-pthread")
+CRYSTAL = """
+class Coin
+  @number : Int32
+  def initialize(@number)
+  end
+end
+
+def make_coin(number)
+  Coin.new(number)
+end
+
+def make_other(number)
+  Coin.new(number)
+end
+
+KEPT = [] of Coin
+50.times { |i| KEPT << make_coin(i) }
+30.times { |i| KEPT << make_other(i) }
+done = Channel(Nil).new
+spawn { 20.times { |i| KEPT << make_other(i) }; done.send(nil) }
+done.receive
+"""
 
 
 @unittest.skipIf(harness.SANITIZED, "the sanitizer has a malloc of its own")
@@ -203,6 +225,27 @@ class StacksTest(LiveTest):
                 self.assertIn(f"the calls that allocated the leaks are not known: {reason}", text)
                 self.assertFalse(self.stacks(tables))
 
+    def allocations(self, core):
+        """The lines of MemProf, as columns."""
+        text = harness.run(harness.HEAPCORE, core, "memprof", "allocations").stdout
+        return [line.split("\t") for line in text.splitlines()[1:]]
+
+    @unittest.skipUnless(shutil.which("crystal"), "there is no Crystal")
+    def test_objects_of_a_collector_have_the_calls_that_made_them(self):
+        """In fibers, too; Crystal's own functions are left out in front."""
+        core = self.path("core")
+        program = harness.build_crystal(self.path("coins"), CRYSTAL, "--debug")
+        self.run_gate("--stacks=always", "--core", core, "--", program, status=harness.FINE)
+        found = {(columns[2], *re.findall(r"make_\w+|block at program\.cr", columns[3])[:2]):
+                 int(columns[0])
+                 for columns in self.allocations(core) if columns[2] == "Coin"}
+        self.assertEqual(found, {("Coin", "make_coin"): 50, ("Coin", "make_other"): 30,
+                                 ("Coin", "make_other", "block at program.cr"): 20})
+        result = harness.run(harness.HEAPCORE, core, "export", "alys")
+        names = [call.get("name") for line in result.stdout.splitlines()
+                 for call in json.loads(line)["stack"]]
+        self.assertGreaterEqual(names.count("make_coin"), 50)
+
     def build_with_library(self, text):
         """A program with that main(), and a library that leaks while it is loaded."""
         library = self.compile("liblost.so", compiler="g++", flags=("-g", "-shared", "-fPIC"), text="""
@@ -321,6 +364,8 @@ class StacksTest(LiveTest):
         self.assertEqual(names["conn_new main"], 20)
         self.assertEqual(names["text_new main"], 10)
         self.check_viewers(cores[20])
+        lines = self.allocations(cores[20])
+        self.assertIn(["20", "1760", "(class 0)", "conn_new (<stdin>:6) < main (<stdin>:11)"], lines)
         # They travel within the core, packed or not.
         for core in cores.values():
             subprocess.run(["zstd", "-q", core], check=True)

@@ -487,3 +487,59 @@ void *pvalloc(size_t size)
 {
 	return has_allocator() ? record_any(next.pvalloc(size)) : NULL;
 }
+
+/* libgc's function of that name, wherever libgc is loaded; NULL: it is not. */
+static void *find_collector(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+	void *library = function ? NULL : dlopen("libgc.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (library)
+		function = dlsym(library, name);
+	return function;
+}
+
+/*
+ * Note who allocated an object of a collector. What it frees is not noted, as nobody asks for the
+ * calls of free blocks. Objects do not leak, so they are not noted if only some sizes are.
+ */
+static inline __attribute__((always_inline)) void *record_object(void *object)
+{
+	return has_sizes ? object : record_any(object);
+}
+
+#define COLLECTOR(name, parameters, arguments, instead)                          \
+	void *name parameters;                                                   \
+	void *name parameters                                                    \
+	{                                                                        \
+		static void *(*function)parameters;                              \
+                                                                                 \
+		if (!function)                                                   \
+			function = (__typeof__(function))find_collector(#name);  \
+		return function ? record_object(function arguments) : (instead); \
+	}
+
+COLLECTOR(GC_malloc, (size_t size), (size), malloc(size))
+COLLECTOR(GC_malloc_atomic, (size_t size), (size), malloc(size))
+COLLECTOR(GC_malloc_uncollectable, (size_t size), (size), malloc(size))
+COLLECTOR(GC_malloc_ignore_off_page, (size_t size), (size), malloc(size))
+COLLECTOR(GC_malloc_atomic_ignore_off_page, (size_t size), (size), malloc(size))
+COLLECTOR(GC_malloc_kind, (size_t size, int kind), (size, kind), malloc(size))
+COLLECTOR(GC_generic_malloc, (size_t size, int kind), (size, kind), malloc(size))
+COLLECTOR(GC_malloc_explicitly_typed, (size_t size, unsigned long type), (size, type), malloc(size))
+COLLECTOR(GC_realloc, (void *object, size_t size), (object, size), realloc(object, size))
+
+/* A list for the caller to allocate from: what is taken from it has no known calls. */
+void GC_generic_malloc_many(size_t size, int kind, void **ret);
+void GC_generic_malloc_many(size_t size, int kind, void **ret)
+{
+	static void (*function)(size_t size, int kind, void **ret);
+
+	*ret = NULL;
+	if (!function)
+		function = (__typeof__(function))find_collector("GC_generic_malloc_many");
+	if (function)
+		function(size, kind, ret);
+	for (void *object = *ret; object; object = *(void **)object)
+		forget(object);
+}
