@@ -87,6 +87,11 @@ struct command {
 
 	struct error *(*run)(struct analysis *analysis, const void *arguments,
 			     struct report *report);
+	/*
+	 * Write what is left to say of a core that cannot be opened or analysed; or NULL. Nothing
+	 * is known of it but its path.
+	 */
+	void (*fail)(const char *path, const struct error *why, struct report *report);
 	/* Instead of run, for what acts on the session itself (redirect) and needs no core. */
 	struct error *(*control)(struct session *session, const void *arguments,
 				 struct report *report);

@@ -158,22 +158,23 @@ static bool asks_for_help(const struct options *options)
 	       access(options->core, F_OK) < 0;
 }
 
-/* Set the format and files of the output. */
-static struct error *open_reports(struct session *session, const struct options *options)
+/* Set the format and files of the output, and open the core. */
+static struct error *open_core(struct session *session, const struct options *options)
 {
 	if (options->format)
 		TRY(report_format_find(options->format, &session->format));
-	return report_files_open(session, &options->files, options->core);
+	TRY(check_readable(options));
+	TRY(report_files_open(session, &options->files, options->core));
+	return session_open(session, options->core);
 }
 
 static int analyse(struct session *session, const struct options *options)
 {
-	struct error *error = check_readable(options);
+	struct error *error = open_core(session, options);
 
-	if (!error)
-		error = open_reports(session, options);
-	if (!error)
-		error = session_open(session, options->core);
+	if (error)
+		execute_unopened(session, options->words, options->word_count, options->core,
+				 error);
 	if (!error && options->side_file && !options->truncation_check)
 		error = session_use_side_file(session, options->core);
 	/* The check says it all in words of its own; the first screen has what is known by then. */

@@ -4,6 +4,7 @@
  * fleet'.
  */
 #include "analyzer/account/bill.h"
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/text.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/leak_kinds.h"
@@ -12,10 +13,13 @@
 #include "analyzer/kinds/tally.h"
 #include "analyzer/query/query.h"
 #include "cli/command.h"
+#include "cli/prompt/machine.h"
 
 #include <elf.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Write the rows with the most bytes; sum up the rest in one row. */
 enum { MOST_KINDS = 100, MOST_LEAKS = 1000 };
@@ -32,6 +36,63 @@ static void spell_build_id(const struct image *image, const struct module *modul
 		snprintf(ret + 2 * i, 3, "%02x", id.bytes[i]);
 }
 
+static const char *const time_sources[] = { [TIME_CORE] = "core", [TIME_FILE] = "file" };
+
+/* The last row, whatever became of the core: which one it was, and how it ended. */
+static void write_end(const char *path, const struct image *image, const char *identity,
+		      const char *error, int status, struct report *report)
+{
+	static const struct table table = TABLE(
+		"facts core", NULL, { "path", VALUE_TEXT }, { "name", VALUE_TEXT },
+		{ "file size", VALUE_BYTES }, { "time", VALUE_SECONDS }, { "time of", VALUE_TEXT },
+		{ "machine", VALUE_TEXT }, { "identity", VALUE_TEXT }, { "status", VALUE_NUMBER },
+		{ "error", VALUE_TEXT }, { "version", VALUE_TEXT });
+	struct lineage lineage = image ? lineage_of(image) : (struct lineage){ 0 };
+	char whole[PATH_MAX];
+	const char *slash;
+	struct stat status_of_file = { 0 };
+
+	if (strcmp(path, "-") == 0)
+		path = NULL;
+	else if (realpath(path, whole))
+		path = whole;
+	if (path && stat(path, &status_of_file) == 0 && lineage.source == TIME_UNKNOWN) {
+		lineage.time = (uint64_t)status_of_file.st_mtim.tv_sec * UINT64_C(1000000000) +
+			       (uint64_t)status_of_file.st_mtim.tv_nsec;
+		lineage.source = TIME_FILE;
+	}
+	slash = path ? strrchr(path, '/') : NULL;
+	report_single(report, &table, path, slash ? slash + 1 : path,
+		      VALUE_IF(path, (uint64_t)status_of_file.st_size),
+		      VALUE_IF(lineage.source != TIME_UNKNOWN, (double)lineage.time / 1e9),
+		      time_sources[lineage.source], image ? image->arch->name : NULL, identity,
+		      (uint64_t)status, error, VERSION);
+}
+
+/*
+ * Hash a core so that all of its copies, packed ones too, have one identity. Another core of the
+ * process differs by what it uses. 0: it is not known.
+ */
+static uint64_t find_identity(struct analysis *analysis, const struct bill *bill)
+{
+	const struct image *image = analysis_image(analysis);
+	const struct lineage lineage = lineage_of(image);
+	const struct amount memory = ledger_total(bill->ledger);
+	const struct set_total used = allocations_total(analysis_index(analysis),
+							allocation_used(analysis_index(analysis)));
+	const uint64_t words[] = { lineage.process,    lineage.program, lineage.vdso,
+				   image->origin.time, image->size,	image->thread_count,
+				   used.count,	       used.bytes,	memory.mapped,
+				   memory.resident };
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < RANDOM_BYTES; i++)
+		hash = hash_add(hash, lineage.random[i]);
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		hash = hash_add(hash, words[i]);
+	return lineage.has_random ? hash : 0;
+}
+
 static struct error *write_core(struct analysis *analysis, const struct bill *bill,
 				struct report *report)
 {
@@ -41,9 +102,6 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 		{ "threads", VALUE_COUNT }, { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
 		{ "leaked", VALUE_COUNT }, { "leaked bytes", VALUE_BYTES },
 		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "time of", VALUE_TEXT });
-	static const char *const time_sources[] = {
-		[TIME_UNKNOWN] = NULL, [TIME_CORE] = "core", [TIME_FILE] = "file"
-	};
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct image *image = analysis_image(analysis);
 	const struct module *module =
@@ -176,12 +234,33 @@ static struct error *facts_run(struct analysis *analysis, const void *arguments,
 			       struct report *report)
 {
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
+	char text[FINGERPRINT_SIZE];
+	uint64_t identity;
+	bool is_incomplete;
 
 	TRY(bill_create(analysis, BILL_GUESSES, &bill));
 	TRY(write_core(analysis, bill, report));
 	write_bill(bill, report);
 	TRY(write_leaks(analysis, report));
-	return write_kinds(analysis, report);
+	TRY(write_kinds(analysis, report));
+	is_incomplete = findings_incomplete(analysis_findings(analysis));
+	identity = find_identity(analysis, bill);
+	write_end(analysis_image(analysis)->path, analysis_image(analysis),
+		  identity ? fingerprint_text(identity, text) : NULL, NULL,
+		  is_incomplete ? EXIT_NOT_ANALYSED : EXIT_FINE, report);
+	return NULL;
+}
+
+static void facts_fail(const char *path, const struct error *why, struct report *report)
+{
+	size_t length = strlen(path);
+	const char *message = error_message(why);
+
+	/* The row has the path already. */
+	if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
+		message += length + 2;
+	write_end(path, NULL, NULL, message,
+		  error_code(why) == ERROR_USAGE ? EXIT_WRONG_USAGE : EXIT_NOT_ANALYSED, report);
 }
 
 const struct command command_facts = {
@@ -192,4 +271,5 @@ const struct command command_facts = {
 		"The program and its build-id, totals, the bill, leaks with their fingerprints, and the 100 kinds with the most bytes. With '--format ndjson' the rows can be made on one machine and loaded on another, by 'heapcore fleet ROWS.ndjson'.",
 	.needs = STAGE_REACHABILITY,
 	.run = facts_run,
+	.fail = facts_fail,
 };

@@ -114,13 +114,14 @@ struct error *fleet_cores_use_pattern(struct fleet_cores *cores, const char *pat
 	return NULL;
 }
 
-static struct error *add_path_tags(const struct fleet_cores *cores, struct fleet_core *core)
+static struct error *add_path_tags(struct fleet_cores *cores, struct fleet_core *core)
 {
 	regmatch_t matches[MOST_PATH_TAGS + 2];
 
 	if (!cores->has_pattern ||
 	    regexec(&cores->pattern, core->path, COUNT_OF(matches), matches, 0) != 0)
 		return NULL;
+	cores->pattern_fits = true;
 	for (size_t i = 0; i < cores->name_count; i++) {
 		regmatch_t match = matches[i + 2];
 
@@ -139,10 +140,11 @@ static struct error *add_host(struct fleet_core *core)
 }
 
 /* From what is least special: what the file says, its path, the command line, the list. */
-static struct error *describe(const struct fleet_cores *cores, struct fleet_core *core,
+static struct error *describe(struct fleet_cores *cores, struct fleet_core *core,
 			      const char *listed)
 {
-	TRY(add_host(core));
+	if (!cores->are_fetched)
+		TRY(add_host(core));
 	TRY(add_path_tags(cores, core));
 	for (size_t i = 0; i < cores->tag_count; i++)
 		TRY(add_tag(core, cores->tags[i], strlen(cores->tags[i])));
@@ -171,11 +173,12 @@ static char *absolute(const char *path)
 /* Add a file. If it cannot be read, it becomes a core with an error when it is analysed. */
 static struct error *add_file(struct fleet_cores *cores, const char *path, const char *listed)
 {
-	_cleanup_(fleet_core_deinit) struct fleet_core core = { .path = absolute(path) };
+	_cleanup_(fleet_core_deinit) struct fleet_core core = { 0 };
 	struct stat status;
 
+	core.path = cores->are_fetched ? strdup(path) : absolute(path);
 	TRY_MEMORY(core.path);
-	if (stat(path, &status) == 0) {
+	if (!cores->are_fetched && stat(path, &status) == 0) {
 		core.size = (uint64_t)status.st_size;
 		core.modified =
 			(int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
@@ -240,9 +243,19 @@ bool file_may_be_core(const char *path)
 	return strncmp(slash ? slash + 1 : path, "core.", 5) == 0 || looks_like_core(path);
 }
 
+/* A core, or rows of one, that nobody could write: known by nothing but its name. */
+static bool is_lost(const FTSENT *entry)
+{
+	const char *dot = strrchr(entry->fts_name, '.');
+
+	return entry->fts_statp->st_size == 0 &&
+	       (strstr(entry->fts_name, "core") || (dot && strcmp(dot, ".ndjson") == 0));
+}
+
 static bool is_wanted(const FTSENT *entry)
 {
-	return file_may_be_core(entry->fts_accpath) || file_has_rows(entry->fts_accpath);
+	return is_lost(entry) || file_may_be_core(entry->fts_accpath) ||
+	       file_has_rows(entry->fts_accpath);
 }
 
 static void close_folder(FTS *folder)
@@ -270,6 +283,8 @@ struct error *fleet_cores_add(struct fleet_cores *cores, const char *path)
 {
 	struct stat status;
 
+	if (cores->are_fetched)
+		return add_file(cores, path, NULL);
 	if (stat(path, &status) < 0)
 		return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
 	return S_ISDIR(status.st_mode) ? add_folder(cores, path) : add_file(cores, path, NULL);

@@ -18,6 +18,8 @@ struct fleet_cores {
 	char *names[MOST_PATH_TAGS];
 	size_t name_count;
 	bool has_pattern;
+	bool pattern_fits; /* a path that was added */
+	bool are_fetched;  /* names of something else than files */
 };
 
 void fleet_cores_deinit(struct fleet_cores *cores);

@@ -9,6 +9,8 @@
 #include "cli/prompt/reports.h"
 #include "cli/prompt/switches.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
@@ -28,19 +30,43 @@ enum {
 	KEY_LIMIT,
 	KEY_LEAST_CORES,
 	KEY_MOST_LEAKED,
+	KEY_AGAIN,
+	KEY_FETCH,
+	KEY_LOG,
+	KEY_WITH_DOUBTFUL,
+	KEY_MOST_DOUBTFUL,
+	KEY_MOST_GROWTH,
+	KEY_OLDER,
+	KEY_MISSING,
+	KEY_BUILD,
 };
 
 enum { DEFAULT_SECONDS = 3600, DEFAULT_LIMIT = 20 };
 
 static const char DATABASE[] = "fleet.db";
 
-enum fleet_task { TASK_ADD, TASK_REPORT, TASK_GATE };
+enum fleet_task { TASK_ADD, TASK_REPORT, TASK_GATE, TASK_DIFF, TASK_SHOW, TASK_PRUNE };
+
+/* The words that stand in front of the file to ask, and how many follow it. */
+static const struct task {
+	const char *word, *main_table;
+	size_t words;
+	struct error *(*answer)(struct store *store, const struct fleet_question *question,
+				struct report *report);
+} tasks[] = {
+	[TASK_REPORT] = { "report", "fleet leak", 0, fleet_report },
+	[TASK_GATE] = { "gate", "new leak", 0, fleet_gate },
+	[TASK_DIFF] = { "diff", "growth", 2, fleet_diff },
+	[TASK_SHOW] = { "show", "fleet leak", 1, fleet_show },
+	[TASK_PRUNE] = { "prune" },
+};
 
 struct fleet_options {
 	enum fleet_task task;
-	bool coredumpctl, retry, quiet;
-	const char *database, *path_tags, *format, *table;
+	bool coredumpctl, retry, again, quiet;
+	const char *database, *path_tags, *format, *table, *fetch, *log;
 	const char **paths, **tags;
+	char *build; /* of --build; owned */
 	size_t path_count, tag_count;
 	struct report_file_names files;
 	uint64_t jobs;
@@ -52,7 +78,7 @@ static const char DOCUMENTATION[] =
 	"Analyse many cores, each in a process of its own, and keep the results in one SQLite file, fleet.db. CORE is a file, a folder, a file of ndjson rows of 'facts', or '-' for a list on standard input: a path a line, with NAME=VALUE tags after tabs.\v"
 	"Cores that are in the file already are skipped, so a run that was stopped resumes where it was. A core that cannot be analysed is a row with its error. Tags distinguish cores: the report uses 'host' and 'build', and the build-id of the program where there is no tag 'build'.\n"
 	"\n"
-	"'fleet report' shows leaks across hosts and builds, the build that brought each, cores that use far more than others of their program, and what they have in common. 'fleet gate' fails if there is a leak that the baseline does not have.\n"
+	"'fleet report' shows leaks across hosts and builds, what each build brought, cores that use far more than others of their build, and what they have in common. 'fleet gate' fails if there is a leak that the baseline does not have. 'fleet diff' compares two builds, 'fleet show' names a core for a leak, 'fleet prune' removes cores.\n"
 	"\n"
 	"Exit status: 0 if all is well; 1 if the gate failed; 2 for wrong usage; 3 if no core could be analysed, or if the gate found nothing but some cores could not be; 130 after Ctrl-C.";
 
@@ -71,26 +97,42 @@ static const struct argp_option OPTIONS[] = {
 	  "Take tags from the ends of paths, as in '{host}/{build}/core.*'", 1 },
 	{ "coredumpctl", KEY_COREDUMPCTL, NULL, 0, "Add the cores that systemd-coredump keeps", 1 },
 	{ "retry", KEY_RETRY, NULL, 0, "Analyse cores that failed once more", 1 },
+	{ "again", KEY_AGAIN, NULL, 0, "Analyse cores of other versions of heapcore once more", 1 },
+	{ "fetch", KEY_FETCH, "COMMAND", 0,
+	  "Read each core from COMMAND, where {} is its name, as in 'aws s3 cp {} -'", 1 },
+	{ "log", KEY_LOG, "FILE", 0, "Append a JSON object to FILE for each core", 1 },
 	{ "sysroot", KEY_SYSROOT, "DIR", 0,
 	  "Search DIR for the files of the machine that cores are from", 1 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 1 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 1 },
-	{ NULL, 0, NULL, 0, "Report and gate:", 2 },
+	{ NULL, 0, NULL, 0, "Report, gate, diff, show and prune:", 2 },
 	{ "select", KEY_SELECT, "NAME=PATTERN", 0,
 	  "Only cores whose host, build, program or tag matches, as in 'build=3f2a*' (may be repeated)",
 	  2 },
 	{ "format", KEY_FORMAT, "FORMAT", 0,
-	  "Write text, html, csv, tsv, markdown, json or ndjson; for the gate also junit or sarif",
+	  "Write text, html, csv, tsv, markdown, json or ndjson; for the gate also junit or sarif, for the report openmetrics",
 	  2 },
 	{ "table", KEY_TABLE, "NAME", 0, "Write only the table of that name", 2 },
 	{ "limit", KEY_LIMIT, "N", 0, "Show at most N rows of a table (20), also in files of -o",
 	  2 },
+	{ "with-doubtful", KEY_WITH_DOUBTFUL, NULL, 0,
+	  "Also count cores that were analysed only in part", 2 },
 	{ NULL, 0, NULL, 0, "Gate:", 3 },
 	{ "baseline", KEY_BASELINE, "NAME=PATTERN", 0,
 	  "Accept what these cores leaked (if repeated, those that match all)", 3 },
 	{ "min-cores", KEY_LEAST_CORES, "N", 0, "Fail only for leaks in at least N cores (1)", 3 },
 	{ "max-leaked-bytes", KEY_MOST_LEAKED, "SIZE", 0,
 	  "Also fail if a core leaked more than SIZE", 3 },
+	{ "max-growth", KEY_MOST_GROWTH, "PERCENT", 0,
+	  "Also fail if cores use PERCENT more of a kind than the baseline's, beyond the spread between cores",
+	  3 },
+	{ "max-doubtful", KEY_MOST_DOUBTFUL, "PERCENT", 0,
+	  "Pass although up to PERCENT of the cores could not be analysed, or only in part (0%)",
+	  3 },
+	{ NULL, 0, NULL, 0, "Prune, which removes cores that fit all that is given:", 4 },
+	{ "older", KEY_OLDER, "AGE", 0, "Cores older than AGE, as in '30d' or '12h'", 4 },
+	{ "missing", KEY_MISSING, NULL, 0, "Cores whose file is no more", 4 },
+	{ "build", KEY_BUILD, "PATTERN", 0, "As --select build=PATTERN", 4 },
 	{ 0 },
 };
 
@@ -102,6 +144,11 @@ static const struct switch_place places[] = {
 	PLACE(KEY_PATH_TAGS, PLACE_TEXT, struct fleet_options, path_tags),
 	PLACE(KEY_COREDUMPCTL, PLACE_FLAG, struct fleet_options, coredumpctl),
 	PLACE(KEY_RETRY, PLACE_FLAG, struct fleet_options, retry),
+	PLACE(KEY_AGAIN, PLACE_FLAG, struct fleet_options, again),
+	PLACE(KEY_FETCH, PLACE_TEXT, struct fleet_options, fetch),
+	PLACE(KEY_LOG, PLACE_TEXT, struct fleet_options, log),
+	PLACE(KEY_WITH_DOUBTFUL, PLACE_FLAG, struct fleet_options, question.with_doubtful),
+	PLACE(KEY_MISSING, PLACE_FLAG, struct fleet_options, question.missing),
 	PLACE(KEY_SYSROOT, PLACE_TEXT, struct fleet_options, limits.sysroot),
 	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct fleet_options, limits.debug_directory),
 	PLACE(KEY_FORMAT, PLACE_TEXT, struct fleet_options, format),
@@ -126,14 +173,43 @@ static struct error *add_tag(const char ***list, size_t *count, const char *text
 	return LIST_APPEND(*list, *count, text);
 }
 
-/* A core; or of a report or gate, the file. */
-static struct error *add_path(struct fleet_options *options, const char *path)
+static struct error *add_build(struct fleet_options *options, const char *pattern)
 {
-	if (options->task == TASK_ADD)
-		return LIST_APPEND(options->paths, options->path_count, path);
-	if (options->database)
-		return error_create(ERROR_USAGE, "only one FILE.db can be given");
-	options->database = path;
+	struct fleet_question *question = &options->question;
+
+	options->build = format_text("build=%s", pattern);
+	TRY_MEMORY(options->build);
+	return add_tag(&question->select, &question->select_count, options->build);
+}
+
+/* "5%" as 0.05; the sign may be left out. */
+static struct error *parse_percent(const char *word, double *ret)
+{
+	char *end;
+	double percent = strtod(word, &end);
+
+	if (end == word || percent < 0 || (*end && strcmp(end, "%") != 0))
+		return error_not(word, "a percentage");
+	*ret = percent / 100;
+	return NULL;
+}
+
+/* FILE.db may be left out. */
+static struct error *take_words(struct fleet_options *options)
+{
+	size_t wanted = tasks[options->task].words, given = options->path_count;
+
+	if (given != wanted && given != wanted + 1)
+		return error_create(ERROR_USAGE, "'%s' takes FILE.db%s", tasks[options->task].word,
+				    wanted == 0	  ? ", and no more"
+				    : wanted == 1 ? " and a FINGERPRINT"
+						  : " and two builds, OLD and NEW");
+	options->database = given > wanted ? options->paths[0] : DATABASE;
+	for (size_t i = 0; i < wanted; i++)
+		options->question.words[i] = options->paths[given - wanted + i];
+	if (options->task == TASK_PRUNE && !options->question.select_count &&
+	    !options->question.missing && !options->question.older)
+		return error_create(ERROR_USAGE, "'prune' needs --older, --missing or --select");
 	return NULL;
 }
 
@@ -147,10 +223,10 @@ static error_t add_output(struct fleet_options *options, struct argp_state *stat
 	return 0;
 }
 
-static struct error *check(const struct fleet_options *options)
+static struct error *check(struct fleet_options *options)
 {
 	if (options->task != TASK_ADD)
-		return options->database ? NULL : error_create(ERROR_USAGE, "no FILE.db is given");
+		return take_words(options);
 	if (options->path_count == 0 && !options->coredumpctl)
 		return error_create(ERROR_USAGE, "no core is given");
 	if (options->jobs == 0 || options->jobs > 1024)
@@ -179,8 +255,21 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_BASELINE:
 		error = add_tag(&question->baseline, &question->baseline_count, argument);
 		break;
+	case KEY_BUILD:
+		error = add_build(options, argument);
+		break;
+	case KEY_MOST_DOUBTFUL:
+		error = parse_percent(argument, &question->most_doubtful);
+		break;
+	case KEY_MOST_GROWTH:
+		question->has_most_growth = true;
+		error = parse_percent(argument, &question->most_growth);
+		break;
+	case KEY_OLDER:
+		error = parse_time(argument, &question->older);
+		break;
 	case ARGP_KEY_ARG:
-		error = add_path(options, argument);
+		error = LIST_APPEND(options->paths, options->path_count, argument);
 		break;
 	case ARGP_KEY_END:
 		error = check(options);
@@ -195,7 +284,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 const struct argp fleet_parser = {
 	.options = OPTIONS,
 	.parser = parse_option,
-	.args_doc = "CORE...\nreport FILE.db\ngate FILE.db",
+	.args_doc =
+		"CORE...\nreport [FILE.db]\ngate [FILE.db]\ndiff [FILE.db] OLD NEW\nshow [FILE.db] FINGERPRINT\nprune [FILE.db]",
 	.doc = DOCUMENTATION,
 };
 
@@ -205,6 +295,7 @@ static void options_release(struct fleet_options *options)
 	free(options->tags);
 	free(options->question.select);
 	free(options->question.baseline);
+	free(options->build);
 }
 DEFINE_DEINIT(options_release, struct fleet_options)
 
@@ -221,14 +312,38 @@ static struct error *find_cores(const struct fleet_options *options, struct flee
 			TRY(fleet_cores_add(cores, options->paths[i]));
 	}
 	fleet_cores_order(cores);
+	if (cores->has_pattern && !cores->pattern_fits)
+		return error_create(ERROR_USAGE, "no path ends as --path-tags '%s' says",
+				    options->path_tags);
+	return NULL;
+}
+
+/* {} becomes the first argument of the shell, so that no name is taken for its language. */
+static struct error *prepare_fetch(const char *command, char **ret)
+{
+	_cleanup_(free) char *text = strdup("");
+
+	TRY_MEMORY(text);
+	if (!strstr(command, "{}"))
+		return error_create(ERROR_USAGE, "--fetch has no {} for the name of a core");
+	for (const char *place; (place = strstr(command, "{}")); command = place + 2) {
+		_cleanup_(free) char *former = take(text);
+
+		text = format_text("%s%.*s\"$1\"", former, (int)(place - command), command);
+		TRY_MEMORY(text);
+	}
+	*ret = format_text("%s%s", text, command);
+	TRY_MEMORY(*ret);
 	return NULL;
 }
 
 static void tell(struct session *session, const struct fleet_tally *tally, const char *database)
 {
-	session_note(session, "%zu core%s: %zu analysed, %zu failed, %zu already in %s",
+	session_note(session, "%zu core%s: %zu analysed, %zu failed, %zu already in %s%s%s%s",
 		     tally->cores, tally->cores == 1 ? "" : "s", tally->analysed, tally->failed,
-		     tally->kept, database);
+		     tally->kept, database, tally->failures ? "; failed: " : "",
+		     tally->failures ? tally->failures : "",
+		     tally->failed > FAILURES_NAMED ? ", ..." : "");
 }
 
 static struct error *add_cores(struct session *session, const struct fleet_options *options)
@@ -237,19 +352,30 @@ static struct error *add_cores(struct session *session, const struct fleet_optio
 	_cleanup_(fleet_cores_deinit) struct fleet_cores cores = {
 		.tags = options->tags,
 		.tag_count = options->tag_count,
+		.are_fetched = options->fetch,
 	};
 	_cleanup_(store_close) struct store *store = NULL;
+	_cleanup_(free) char *fetch = NULL;
+	_cleanup_(fclose) FILE *log = NULL;
 	struct worker_limits limits = options->limits;
+	const struct fleet_anew anew = { options->retry, options->again ? VERSION : NULL };
 	struct fleet_tally tally = { 0 };
 	struct error *error;
 
+	if (options->fetch)
+		TRY(prepare_fetch(options->fetch, &fetch));
+	if (options->log && !(log = fopen(options->log, "ae")))
+		return error_create(ERROR_USAGE, "%s: %s", options->log, strerror(errno));
+	limits.fetch = fetch;
+	limits.log = log;
 	limits.jobs = options->jobs;
 	if (!limits.memory)
 		limits.memory = machine_memory() / limits.jobs;
 	TRY(find_cores(options, &cores));
 	TRY(store_open(database, STORE_WRITE, &store));
-	error = workers_run(session, store, &cores, &limits, options->retry, &tally);
+	error = workers_run(session, store, &cores, &limits, &anew, &tally);
 	tell(session, &tally, database);
+	free(tally.failures);
 	if (!error && tally.failed > 0 && tally.analysed + tally.kept == 0)
 		error = error_create(ERROR_NOT_SUPPORTED, "no core could be analysed");
 	return error;
@@ -264,8 +390,8 @@ static void show_progress_no_more(void *data)
 static struct error *write_answer(struct session *session, const struct fleet_options *options,
 				  struct store *store, struct output *output)
 {
-	bool is_gate = options->task == TASK_GATE;
-	char *words[] = { (char *)(is_gate ? "gate" : "report") };
+	const struct task *task = &tasks[options->task];
+	char *words[] = { (char *)task->word };
 	const struct line line = { .words = words, .count = 1 };
 	struct reports reports;
 	struct error *error;
@@ -273,8 +399,8 @@ static struct error *write_answer(struct session *session, const struct fleet_op
 	TRY(reports_open(&reports, session, session->format, line.words[0], &line, output->stream,
 			 false));
 	reports.subject.core = options->database;
-	reports.choice.main = is_gate ? "new leak" : "fleet leak";
-	error = (is_gate ? fleet_gate : fleet_report)(store, &options->question, &reports.list[0]);
+	reports.choice.main = task->main_table;
+	error = task->answer(store, &options->question, &reports.list[0]);
 	return error_first(error, reports_close(&reports));
 }
 
@@ -287,30 +413,47 @@ static struct error *answer(struct session *session, const struct fleet_options 
 		.data = session,
 		.interrupted = &session->progress.progress.interrupted,
 	};
+	bool is_metrics;
 	struct error *error;
 
-	if (options->format)
+	is_metrics = options->format && strcmp(options->format, "openmetrics") == 0;
+	if (is_metrics && options->task != TASK_REPORT)
+		return error_create(ERROR_USAGE, "'openmetrics' is for 'fleet report' only");
+	if (options->format && !is_metrics)
 		TRY(report_format_find(options->format, &session->format));
 	session->table = options->table;
 	TRY(store_open(options->database, STORE_READ, &store));
 	TRY(report_files_open(session, &options->files, options->database));
 	TRY(output_open(&output, options->database));
 	session->output = &output;
-	error = write_answer(session, options, store, &output);
+	error = is_metrics ? fleet_metrics(store, &options->question, output.stream)
+			   : write_answer(session, options, store, &output);
 	session->output = NULL;
 	error = error_first(error, output_close(&output));
 	return error_first(error, report_files_close(session));
 }
 
-/* The words that stand in front of the file to ask. */
+static struct error *prune(struct session *session, const struct fleet_options *options)
+{
+	_cleanup_(store_close) struct store *store = NULL;
+	int64_t count = 0;
+
+	/* Writing would make the file. */
+	if (access(options->database, F_OK) < 0)
+		return error_create(ERROR_USAGE, "%s: %s", options->database, strerror(errno));
+	TRY(store_open(options->database, STORE_WRITE, &store));
+	TRY(fleet_prune(store, &options->question, &count));
+	session_note(session, "%" PRId64 " core%s removed from %s", count, count == 1 ? "" : "s",
+		     options->database);
+	return NULL;
+}
+
 static enum fleet_task task_of(const char *word)
 {
-	bool is_file = access(word, F_OK) == 0;
-
-	return is_file			     ? TASK_ADD
-	       : strcmp(word, "report") == 0 ? TASK_REPORT
-	       : strcmp(word, "gate") == 0   ? TASK_GATE
-					     : TASK_ADD;
+	for (size_t i = TASK_REPORT; access(word, F_OK) < 0 && i < COUNT_OF(tasks); i++)
+		if (strcmp(word, tasks[i].word) == 0)
+			return (enum fleet_task)i;
+	return TASK_ADD;
 }
 
 int fleet_main(int count, char **arguments)
@@ -338,8 +481,9 @@ int fleet_main(int count, char **arguments)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);
-	error = options.task == TASK_ADD ? add_cores(&session, &options)
-					 : answer(&session, &options);
+	error = options.task == TASK_ADD     ? add_cores(&session, &options)
+		: options.task == TASK_PRUNE ? prune(&session, &options)
+					     : answer(&session, &options);
 	if (error)
 		session_complain(&session, error);
 	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);

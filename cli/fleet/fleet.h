@@ -2,8 +2,11 @@
  * heapcore fleet: many cores, in one file of SQLite, and what they have in common.
  *
  *	heapcore fleet [OPTIONS] CORE...
- *	heapcore fleet report [OPTIONS] FILE.db
- *	heapcore fleet gate [OPTIONS] FILE.db
+ *	heapcore fleet report [OPTIONS] [FILE.db]
+ *	heapcore fleet gate [OPTIONS] [FILE.db]
+ *	heapcore fleet diff [OPTIONS] [FILE.db] OLD NEW
+ *	heapcore fleet show [OPTIONS] [FILE.db] FINGERPRINT
+ *	heapcore fleet prune [OPTIONS] [FILE.db]
  */
 #pragma once
 
@@ -24,6 +27,13 @@ struct fleet_question {
 	uint64_t least_cores; /* that a leak must be in to fail the gate */
 	uint64_t most_leaked; /* bytes of a core */
 	bool has_most_leaked;
+	double most_doubtful; /* of the cores, from 0 to 1 */
+	double most_growth;   /* of a kind: 0.5 is half as much again */
+	bool has_most_growth;
+	bool with_doubtful;   /* cores that were analysed only in part count, too */
+	const char *words[2]; /* the builds, or the fingerprint */
+	uint64_t older;	      /* ns; 0: any age */
+	bool missing;	      /* only those whose file is no more */
 };
 
 /* Makes the tables of the report, for the session: docs/fleet/report.sql. */
@@ -32,6 +42,20 @@ extern const char fleet_tables[];
 /* The whole report. */
 struct error *fleet_report(struct store *store, const struct fleet_question *question,
 			   struct report *report);
+
+/* The report as OpenMetrics. */
+struct error *fleet_metrics(struct store *store, const struct fleet_question *question, FILE *out);
+
+/* Report what differs between two builds. */
+struct error *fleet_diff(struct store *store, const struct fleet_question *question,
+			 struct report *report);
+
+/* One leak: each build that has it, and a core to open. */
+struct error *fleet_show(struct store *store, const struct fleet_question *question,
+			 struct report *report);
+
+/* Remove cores; *ret is the number of them. */
+struct error *fleet_prune(struct store *store, const struct fleet_question *question, int64_t *ret);
 
 /* Write what the baseline lacks; ERROR_FOUND if there is any. */
 struct error *fleet_gate(struct store *store, const struct fleet_question *question,

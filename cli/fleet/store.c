@@ -1,25 +1,34 @@
 #include "cli/fleet/store.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
-#include "analyzer/base/progress.h"
 #include "analyzer/base/text.h"
 #include "cli/prompt/output_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "hcfl": a file of SQLite that says so is ours. */
 #define APPLICATION	  "1751344748"
-#define VERSION_OF_TABLES "1"
+#define VERSION_OF_TABLES "2"
 
 enum { BUSY_MILLISECONDS = 30000 };
 
-/* Work lost if a run is killed. Each commit waits for the disk. */
-static const double SECONDS_AT_RISK = 0.2;
+/* Locks of cores are on bytes of the file that lie behind its end, and SQLite's. */
+#define FIRST_CLAIM (INT64_C(1) << 62)
+
+/* Columns that tables of version 1 lack. */
+#define FROM_VERSION_1                               \
+	"ALTER TABLE core ADD COLUMN origin TEXT;"   \
+	"ALTER TABLE core ADD COLUMN machine TEXT;"  \
+	"ALTER TABLE core ADD COLUMN identity TEXT;" \
+	"ALTER TABLE core ADD COLUMN version TEXT;"  \
+	"PRAGMA user_version = " VERSION_OF_TABLES ";"
 
 static const char SCHEMA[] =
 	"PRAGMA application_id = " APPLICATION ";"
-	"PRAGMA user_version = " VERSION_OF_TABLES ";"
 	/* A number is never used again: what deletes a core may leave its rows in the other tables.
 	 */
 	"CREATE TABLE core (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE,"
@@ -41,15 +50,15 @@ static const char SCHEMA[] =
 	"CREATE INDEX bill_core ON bill (core);"
 	"CREATE INDEX leak_core ON leak (core);"
 	"CREATE INDEX leak_fingerprint ON leak (fingerprint);"
-	"CREATE INDEX finding_core ON finding (core);";
+	"CREATE INDEX finding_core ON finding (core);" FROM_VERSION_1;
 
 /* The beginning of a row's line, exactly as heapcore writes it. */
 #define ROW(name) "{\"row\":\"" name "\","
 #define KEY(name) "json_extract(?2, '$." name "')"
 
 /*
- * The statement for each kind of row: ?1 is the core's id, ?2 the row. Missing keys become null; if
- * several rows name one kind, their counts add up.
+ * The statements for each kind of row: ?1 is the core's id, ?2 the row. Missing keys become null;
+ * if several rows name one kind, their counts add up.
  */
 static const struct filling {
 	const char *beginning, *query;
@@ -66,6 +75,14 @@ static const struct filling {
 	  "INSERT INTO kind VALUES (?1, " KEY("kind") ", " KEY("count") ", " KEY(
 		  "bytes") ")"
 			   " ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes" },
+	{ ROW("facts core"),
+	  "UPDATE core SET origin = " KEY("path") ", machine = " KEY("machine") ", identity = " KEY("identity") ", version = " KEY(
+		  "version") ", status = " KEY("status") ", error = " KEY("error") ", time = coalesce(" KEY("time") ", time, modified / 1e9) WHERE id = ?1" },
+	/* Its other keys are tags. */
+	{ ROW("facts core"),
+	  "INSERT OR IGNORE INTO tag SELECT ?1, key, value FROM json_each(?2) WHERE value IS NOT NULL"
+	  " AND key NOT IN ('row', 'path', 'name', 'file_size', 'time', 'time_of', 'machine',"
+	  " 'identity', 'status', 'error', 'version')" },
 	{ ROW("finding"),
 	  "INSERT INTO finding VALUES (?1, " KEY("incomplete") ", " KEY("message") ")" },
 };
@@ -80,8 +97,8 @@ static const char CONCLUSION[] =
 struct store {
 	sqlite3 *database;
 	char *path;
-	bool within; /* a transaction */
-	double begun;
+	int file; /* for locks; open as long as the database, whose locks end with any of its files
+		   */
 	sqlite3_stmt *fillings[COUNT_OF(fillings)]; /* once they are needed */
 };
 
@@ -156,6 +173,23 @@ struct error *store_number(struct store *store, const char *query, const char *c
 	return NULL;
 }
 
+struct error *store_text(struct store *store, const char *query, const char *const *values,
+			 size_t count, char **ret)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	const char *text = NULL;
+	int status;
+
+	TRY(prepare(store, query, values, count, &statement));
+	status = sqlite3_step(statement);
+	if (status == SQLITE_ROW)
+		text = (const char *)sqlite3_column_text(statement, 0);
+	else if (status != SQLITE_DONE)
+		return wrong(store);
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? &error_no_memory : NULL;
+}
+
 /* An empty file becomes ours; any other must be. */
 static struct error *check_tables(struct store *store, enum store_access access)
 {
@@ -169,10 +203,19 @@ static struct error *check_tables(struct store *store, enum store_access access)
 	if (application != strtoll(APPLICATION, NULL, 10))
 		return error_create(ERROR_USAGE, "%s was not made by 'heapcore fleet'",
 				    store->path);
-	if (version != strtoll(VERSION_OF_TABLES, NULL, 10))
+	if (version == 1 && access == STORE_WRITE)
+		return store_run(store, FROM_VERSION_1);
+	if (version != strtoll(VERSION_OF_TABLES, NULL, 10) && version != 1)
 		return error_create(ERROR_USAGE, "%s is of another version of heapcore",
 				    store->path);
 	return NULL;
+}
+
+static void is_missing(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *path = (const char *)sqlite3_value_text(values[0]);
+
+	sqlite3_result_int(context, !path || access(path, F_OK) < 0);
 }
 
 static struct error *set_up(struct store *store, enum store_access access)
@@ -180,6 +223,8 @@ static struct error *set_up(struct store *store, enum store_access access)
 	struct error *error;
 
 	sqlite3_busy_timeout(store->database, BUSY_MILLISECONDS);
+	sqlite3_create_function(store->database, "is_missing", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+				NULL, is_missing, NULL, NULL);
 	/* The file may be anybody's: what its tables say calls nothing. */
 	sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -190,9 +235,19 @@ static struct error *set_up(struct store *store, enum store_access access)
 	TRY(store_run(store, "PRAGMA temp_store = MEMORY"));
 	if (access == STORE_READ)
 		return check_tables(store, access);
-	TRY(store_run(store, "BEGIN IMMEDIATE"));
+	TRY(store_begin(store));
 	error = check_tables(store, access);
 	return error_first(error, store_run(store, error ? "ROLLBACK" : "COMMIT"));
+}
+
+/* Reading, too, takes tables of this version. */
+static struct error *renew(struct store *store)
+{
+	_cleanup_(store_close) struct store *writer = NULL;
+	int64_t version = 0;
+
+	TRY(store_number(store, "PRAGMA user_version", NULL, 0, &version));
+	return version == 1 ? store_open(store->path, STORE_WRITE, &writer) : NULL;
 }
 
 struct error *store_open(const char *path, enum store_access access, struct store **ret)
@@ -202,19 +257,21 @@ struct error *store_open(const char *path, enum store_access access, struct stor
 					 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	struct error *error;
 
-	if (!store || !(store->path = strdup(path)))
-		return &error_no_memory;
+	TRY_MEMORY(store);
+	store->file = -1;
+	store->path = strdup(path);
+	TRY_MEMORY(store->path);
 	/* Create the file for its owner only, because kinds may reveal secrets. */
 	if (access == STORE_WRITE) {
-		int fd = output_file_open(path, 0);
-
-		if (fd < 0)
+		store->file = output_file_open(path, 0);
+		if (store->file < 0)
 			return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
-		close(fd);
 	}
 	if (sqlite3_open_v2(path, &store->database, flags, NULL) != SQLITE_OK)
 		return error_create(ERROR_USAGE, "%s: %s", path, sqlite3_errmsg(store->database));
 	error = set_up(store, access);
+	if (!error && access == STORE_READ)
+		error = renew(store);
 	if (error)
 		return error;
 	*ret = take(store);
@@ -226,21 +283,48 @@ void store_close(struct store *store)
 	for (size_t i = 0; i < COUNT_OF(fillings); i++)
 		sqlite3_finalize(store->fillings[i]);
 	sqlite3_close(store->database);
+	if (store->file >= 0)
+		close(store->file);
 	free(store->path);
 	free(store);
 }
 
-struct error *store_has(struct store *store, const struct fleet_core *core, bool again, bool *ret)
+static bool lock(const struct store *store, const char *path, short type)
+{
+	struct flock lock = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = FIRST_CLAIM + (off_t)(hash_text(0, path) % FIRST_CLAIM),
+		.l_len = 1,
+	};
+
+	/* A file system without locks denies nobody. */
+	return fcntl(store->file, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+bool store_claim(struct store *store, const char *path)
+{
+	return lock(store, path, F_WRLCK);
+}
+
+void store_release(struct store *store, const char *path)
+{
+	lock(store, path, F_UNLCK);
+}
+
+struct error *store_has(struct store *store, const struct fleet_core *core,
+			const struct fleet_anew *anew, bool *ret)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 
 	TRY(prepare(store,
 		    "SELECT 1 FROM core WHERE path = ?1 AND size = ?2 AND modified = ?3"
-		    " AND (error IS NULL OR NOT ?4)",
+		    " AND (error IS NULL OR NOT ?4) AND (version = ?5 OR ?5 IS NULL)",
 		    (const char *const[]){ core->path }, 1, &statement));
 	sqlite3_bind_int64(statement, 2, (int64_t)core->size);
 	sqlite3_bind_int64(statement, 3, core->modified);
-	sqlite3_bind_int(statement, 4, again);
+	sqlite3_bind_int(statement, 4, anew->failed);
+	sqlite3_bind_text(statement, 5, anew->except, -1, SQLITE_STATIC);
 	*ret = sqlite3_step(statement) == SQLITE_ROW;
 	return NULL;
 }
@@ -310,16 +394,11 @@ static struct error *not_complete(void)
 	return error_create(ERROR_BAD_DUMP, "its rows are not complete");
 }
 
-static struct error *add_row(struct store *store, int64_t id, const char *line, size_t size)
+static struct error *fill(struct store *store, size_t number, int64_t id, const char *line,
+			  size_t size)
 {
-	size_t number = 0;
-	sqlite3_stmt **statement;
+	sqlite3_stmt **statement = &store->fillings[number];
 
-	while (number < COUNT_OF(fillings) && !is_row(line, size, fillings[number].beginning))
-		number++;
-	if (number == COUNT_OF(fillings))
-		return NULL;
-	statement = &store->fillings[number];
 	if (!*statement)
 		TRY(prepare(store, fillings[number].query, NULL, 0, statement));
 	sqlite3_reset(*statement);
@@ -336,11 +415,34 @@ static struct error *add_row(struct store *store, int64_t id, const char *line, 
 	}
 }
 
+static struct error *add_row(struct store *store, int64_t id, const char *line, size_t size)
+{
+	for (size_t i = 0; i < COUNT_OF(fillings); i++)
+		if (is_row(line, size, fillings[i].beginning))
+			TRY(fill(store, i, id, line, size));
+	return NULL;
+}
+
+/* Their last row says why there are no others. */
+static struct error *has_failed(struct store *store, int64_t id, bool *ret)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+
+	TRY(prepare(store, "SELECT error IS NOT NULL FROM core WHERE id = ?1", NULL, 0,
+		    &statement));
+	sqlite3_bind_int64(statement, 1, id);
+	if (sqlite3_step(statement) != SQLITE_ROW)
+		return wrong(store);
+	*ret = sqlite3_column_int(statement, 0);
+	return NULL;
+}
+
 /* Only where the rows are there to their end, the analysis is. */
 static struct error *add_rows(struct store *store, int64_t id, const struct fleet_result *result)
 {
 	const char *line = result->rows, *end = line + result->rows_size;
 	size_t facts = 0, ends = 0;
+	bool failed = false;
 
 	for (size_t size; line < end; line += size + 1) {
 		const char *line_end = memchr(line, '\n', (size_t)(end - line));
@@ -352,7 +454,8 @@ static struct error *add_rows(struct store *store, int64_t id, const struct flee
 		ends += is_row(line, size, ROW("end"));
 		TRY(add_row(store, id, line, size));
 	}
-	return facts == 1 && ends == 1 ? NULL : not_complete();
+	TRY(has_failed(store, id, &failed));
+	return failed || (facts == 1 && ends == 1) ? NULL : not_complete();
 }
 
 /* why: there are no rows, or none to rely on. */
@@ -387,26 +490,27 @@ static struct error *add_failure(struct store *store, const struct fleet_core *c
 struct error *store_add(struct store *store, const struct fleet_core *core,
 			const struct fleet_result *result, bool *ret_fine)
 {
+	const char *const values[] = { core->path };
 	struct error *error;
+	int64_t fine = 0;
 
-	if (!store->within) {
-		TRY(store_run(store, "BEGIN IMMEDIATE"));
-		store->within = true;
-		store->begun = clock_now();
-	}
 	TRY(store_run(store, "SAVEPOINT core"));
 	error = add_all(store, core, result, result->error);
-	*ret_fine = !error && !result->error;
 	if (error)
 		TRY(add_failure(store, core, result, error));
+	TRY(store_number(store, "SELECT error IS NULL FROM core WHERE path = ?1", values, 1,
+			 &fine));
+	*ret_fine = fine;
 	return store_run(store, "RELEASE core");
 }
 
-struct error *store_commit(struct store *store, bool now)
+struct error *store_begin(struct store *store)
 {
-	if (!store->within || (!now && clock_now() < store->begun + SECONDS_AT_RISK))
-		return NULL;
-	store->within = false;
+	return store_run(store, "BEGIN IMMEDIATE");
+}
+
+struct error *store_commit(struct store *store)
+{
 	return store_run(store, "COMMIT");
 }
 
@@ -423,6 +527,18 @@ static struct value value_of(sqlite3_stmt *statement, int column, enum value_kin
 	default:
 		return value_number((uint64_t)sqlite3_column_int64(statement, column));
 	}
+}
+
+struct error *store_lines(struct store *store, const char *query, const char *const *values,
+			  size_t count, FILE *out)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int status;
+
+	TRY(prepare(store, query, values, count, &statement));
+	while ((status = sqlite3_step(statement)) == SQLITE_ROW)
+		fprintf(out, "%s\n", sqlite3_column_text(statement, 0));
+	return status == SQLITE_DONE ? NULL : wrong(store);
 }
 
 struct error *store_report(struct store *store, const char *query, const char *const *values,

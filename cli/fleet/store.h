@@ -18,7 +18,7 @@ struct tag {
 
 /* Facts about a core that come from outside of it; owned. */
 struct fleet_core {
-	char *path; /* absolute; of rows that were loaded, as they tell it */
+	char *path; /* absolute; of the rows, if these were made elsewhere */
 	uint64_t size;
 	int64_t modified; /* ns since 1970 */
 	struct tag
@@ -53,21 +53,41 @@ void store_close(struct store *store);
 DEFINE_CLEANUP(store_close, struct store *)
 
 /*
- * Set ret if the store has the core in its present state. Cores with an error count unless again is
- * set.
+ * Have a core to oneself among all processes that use the file, as long as they live; false if
+ * another one has it.
  */
-struct error *store_has(struct store *store, const struct fleet_core *core, bool again, bool *ret);
+bool store_claim(struct store *store, const char *path);
+void store_release(struct store *store, const char *path);
+
+/* Cores that are analysed anew although the store has them. */
+struct fleet_anew {
+	bool failed;	    /* those with an error */
+	const char *except; /* those of another version of heapcore than this; NULL: none */
+};
+
+/* Set ret if the store has the core in its present state. */
+struct error *store_has(struct store *store, const struct fleet_core *core,
+			const struct fleet_anew *anew, bool *ret);
+
+/* Between these two, cores are added. Others wait for the end. */
+struct error *store_begin(struct store *store);
+struct error *store_commit(struct store *store);
 
 /* Rows that are no facts become the core's error. *ret_fine tells whether there is none. */
 struct error *store_add(struct store *store, const struct fleet_core *core,
 			const struct fleet_result *result, bool *ret_fine);
 
-/* Make all that was added last; now false: only if some time passed. */
-struct error *store_commit(struct store *store, bool now);
+/* The first column of the only row, to be freed; NULL: there is none, or it is null. */
+struct error *store_text(struct store *store, const char *query, const char *const *values,
+			 size_t count, char **ret);
 
 /* Run a query with texts for its parameters, and write its rows as those of the table. */
 struct error *store_report(struct store *store, const char *query, const char *const *values,
 			   size_t count, const struct table *table, struct report *report);
+
+/* Write the first column of each row as a line. */
+struct error *store_lines(struct store *store, const char *query, const char *const *values,
+			  size_t count, FILE *out);
 
 /* The first column of the only row. */
 struct error *store_number(struct store *store, const char *query, const char *const *values,

@@ -20,7 +20,11 @@ enum {
 	MOST_ROWS_SIZE = 64 << 20, /* bytes; the rows of 'facts' are bounded */
 	MOST_MESSAGE = 4096,
 	MEMORY_MARGIN = 512 << 20, /* for what libraries take, and stacks */
+	MOST_WAITING = 64 << 20,   /* bytes of rows that are not in the store yet */
 };
+
+/* Work lost if a run is killed. Each commit waits for the disk. */
+static const double SECONDS_AT_RISK = 0.2;
 
 struct worker {
 	const struct fleet_core *core; /* NULL: there is none */
@@ -31,12 +35,25 @@ struct worker {
 	bool late; /* it was ended for that */
 };
 
+/* A core whose result is not in the store yet; owned but for the core. */
+struct outcome {
+	const struct fleet_core *core;
+	struct fleet_result result;
+	char *rows, *error;
+};
+
 struct workers {
 	struct session *session;
 	struct store *store;
 	const struct worker_limits *limits;
 	struct worker *list; /* as many as jobs */
 	struct fleet_tally *tally;
+	const struct fleet_anew *anew;
+	struct outcome *outcomes;
+	size_t outcome_count, outcome_bytes;
+	double waiting_since;		  /* the first of them */
+	const struct fleet_core **others; /* that another process works on */
+	size_t other_count;
 	char threads[NUMBER_SIZE], memory[NUMBER_SIZE];
 };
 
@@ -48,8 +65,21 @@ static void worker_close(struct worker *worker)
 	*worker = (struct worker){ .watched = -1, .out = -1, .error = -1 };
 }
 
+static void drop_outcomes(struct workers *workers)
+{
+	list_for_each(outcome, workers->outcomes, workers->outcome_count) {
+		store_release(workers->store, outcome->core->path);
+		free(outcome->rows);
+		free(outcome->error);
+	}
+	workers->outcome_count = workers->outcome_bytes = 0;
+}
+
 static void workers_end(struct workers *workers)
 {
+	drop_outcomes(workers);
+	free(workers->outcomes);
+	free(workers->others);
 	for (size_t i = 0; workers->list && i < workers->limits->jobs; i++) {
 		struct worker *worker = &workers->list[i];
 
@@ -91,6 +121,26 @@ static void limit_itself(const struct workers *workers, pid_t parent)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
+/* Standard input becomes what the command writes. */
+static void fetch(const char *command, const char *path)
+{
+	int ends[2];
+
+	if (pipe(ends) < 0)
+		_exit(EXIT_NOT_ANALYSED);
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(ends[1], STDOUT_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execl("/bin/sh", "sh", "-c", command, "sh", path, NULL);
+		_exit(EXIT_NOT_ANALYSED);
+	}
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void look_into(const struct workers *workers, const char *path)
 {
 	const struct worker_limits *limits = workers->limits;
@@ -110,8 +160,10 @@ static void look_into(const struct workers *workers, const char *path)
 		words[count++] = "--debug-dir";
 		words[count++] = limits->debug_directory;
 	}
-	words[count++] = path;
+	words[count++] = limits->fetch ? "-" : path;
 	words[count++] = "facts";
+	if (limits->fetch)
+		fetch(limits->fetch, path);
 	execv("/proc/self/exe", (char *const *)words);
 	_exit(EXIT_NOT_ANALYSED);
 }
@@ -200,48 +252,120 @@ static const char *what_went_wrong(const struct workers *workers, const struct w
 	return buffer;
 }
 
-static struct error *add(struct workers *workers, const struct fleet_core *core,
-			 const struct fleet_result *result)
+static struct error *name_failure(struct workers *workers, const char *path)
 {
-	struct progress *progress = &workers->session->progress.progress;
+	static const char QUERY[] = "SELECT path || ' (' || error || ')' FROM core WHERE path = ?1";
+	_cleanup_(free) char *former = take(workers->tally->failures);
+	_cleanup_(free) char *text = NULL;
+
+	TRY(store_text(workers->store, QUERY, &path, 1, &text));
+	workers->tally->failures =
+		former ? format_text("%s, %s", former, text ? text : path) : take(text);
+	return NULL;
+}
+
+static struct error *write_log(const struct workers *workers, const char *path)
+{
+	static const char QUERY[] =
+		"SELECT json_object('core', path, 'host', host, 'build', build, 'program', program,"
+		" 'status', status, 'error', error, 'incomplete', json(CASE incomplete WHEN 1 THEN 'true'"
+		" ELSE 'false' END), 'leaked_bytes', leaked_bytes, 'seconds', seconds) FROM core WHERE path = ?1";
+	_cleanup_(free) char *text = NULL;
+
+	TRY(store_text(workers->store, QUERY, &path, 1, &text));
+	if (fprintf(workers->limits->log, "%s\n", text ? text : "{}") < 0 ||
+	    fflush(workers->limits->log) != 0)
+		return error_system("the log");
+	return NULL;
+}
+
+static struct error *add(struct workers *workers, const struct outcome *outcome)
+{
+	const char *path = outcome->core->path;
 	bool fine = false;
 
-	TRY(store_add(workers->store, core, result, &fine));
-	TRY(store_commit(workers->store, false));
+	TRY(store_add(workers->store, outcome->core, &outcome->result, &fine));
+	if (workers->limits->log)
+		TRY(write_log(workers, path));
 	*(fine ? &workers->tally->analysed : &workers->tally->failed) += 1;
-	return progress_check(progress, 1);
+	return fine || workers->tally->failed > FAILURES_NAMED ? NULL : name_failure(workers, path);
+}
+
+/* The store is ours only while results are added, so that others get their turn. */
+static struct error *flush(struct workers *workers)
+{
+	if (!workers->outcome_count)
+		return NULL;
+	TRY(store_begin(workers->store));
+	list_for_each(outcome, workers->outcomes, workers->outcome_count)
+		TRY(add(workers, outcome));
+	TRY(store_commit(workers->store));
+	drop_outcomes(workers);
+	return NULL;
+}
+
+static double flush_time(const struct workers *workers)
+{
+	bool is_full = workers->outcome_bytes > MOST_WAITING;
+
+	return is_full ? 0 : workers->waiting_since + SECONDS_AT_RISK;
+}
+
+/* Keep a result, which is taken. */
+static struct error *keep(struct workers *workers, struct outcome *outcome)
+{
+	outcome->result.rows = outcome->rows;
+	outcome->result.error = outcome->error;
+	if (!LIST_GROW(workers->outcomes, workers->outcome_count)) {
+		free(outcome->rows);
+		free(outcome->error);
+		return &error_no_memory;
+	}
+	if (!workers->outcome_count)
+		workers->waiting_since = clock_now();
+	workers->outcomes[workers->outcome_count++] = *outcome;
+	workers->outcome_bytes += outcome->result.rows_size;
+	TRY(progress_check(&workers->session->progress.progress, 1));
+	return clock_now() > flush_time(workers) ? flush(workers) : NULL;
 }
 
 /* It ended: keep what it found. */
 static struct error *finish(struct workers *workers, struct worker *worker)
 {
-	struct fleet_result result = { .seconds = clock_now() - worker->start };
+	struct outcome outcome = { worker->core, { .seconds = clock_now() - worker->start } };
 	_cleanup_(free) char *rows = NULL, *messages = NULL;
-	const struct fleet_core *core = worker->core;
+	const char *why;
 	char buffer[64];
 	size_t size;
 	int status = 0;
 
 	while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR)
 		;
-	rows = read_written(worker->out, MOST_ROWS_SIZE, &result.rows_size);
+	rows = read_written(worker->out, MOST_ROWS_SIZE, &outcome.result.rows_size);
 	messages = read_written(worker->error, MOST_MESSAGE, &size);
-	result.rows = rows;
-	result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	result.error = messages ? what_went_wrong(workers, worker, status, messages, buffer) : NULL;
+	outcome.result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	why = messages ? what_went_wrong(workers, worker, status, messages, buffer) : NULL;
 	worker_close(worker);
 	TRY_MEMORY(rows && messages);
 	/* Ctrl-C reaches all of them. */
 	TRY(progress_check(&workers->session->progress.progress, 0));
-	if (result.status == EXIT_INTERRUPTED)
+	if (outcome.result.status == EXIT_INTERRUPTED)
 		return error_create(ERROR_INTERRUPTED, "interrupted");
-	return add(workers, core, &result);
+	if (why) {
+		outcome.error = strdup(why);
+		TRY_MEMORY(outcome.error);
+	}
+	outcome.rows = take(rows);
+	return keep(workers, &outcome);
 }
 
-/* Milliseconds until a worker is late; those that are end. */
+/* Milliseconds until results must be kept or a worker is late; those that are end. */
 static int time_left(struct workers *workers)
 {
 	double now = clock_now(), least = 3600;
+
+	if (workers->outcome_count)
+		least = now < flush_time(workers) ? flush_time(workers) - now : 0;
 
 	list_for_each(worker, workers->list, workers->limits->jobs) {
 		double left = worker->start + (double)workers->limits->seconds - now;
@@ -270,6 +394,8 @@ static struct error *wait_for_one(struct workers *workers, size_t *ret_free)
 		watched[i] = (struct pollfd){ workers->list[i].watched, POLLIN, 0 };
 	do {
 		ready = poll(watched, jobs, time_left(workers));
+		if (workers->outcome_count && clock_now() > flush_time(workers))
+			TRY(flush(workers));
 		TRY(progress_check(&workers->session->progress.progress, 0));
 	} while (ready == 0 || (ready < 0 && errno == EINTR));
 	if (ready < 0)
@@ -286,13 +412,12 @@ static struct error *wait_for_one(struct workers *workers, size_t *ret_free)
 static struct error *load_rows(struct workers *workers, const struct fleet_core *core)
 {
 	_cleanup_(close) int fd = open(core->path, O_RDONLY | O_CLOEXEC);
-	struct fleet_result result = { 0 };
-	_cleanup_(free) char *rows = NULL;
+	struct outcome outcome = { .core = core };
 
-	rows = fd < 0 ? strdup("") : read_written(fd, MOST_ROWS_SIZE, &result.rows_size);
-	TRY_MEMORY(rows);
-	result.rows = rows;
-	return add(workers, core, &result);
+	outcome.rows =
+		fd < 0 ? strdup("") : read_written(fd, MOST_ROWS_SIZE, &outcome.result.rows_size);
+	TRY_MEMORY(outcome.rows);
+	return keep(workers, &outcome);
 }
 
 static size_t free_place(const struct workers *workers)
@@ -312,38 +437,72 @@ static bool is_idle(const struct workers *workers)
 	return true;
 }
 
-static struct error *run_one(struct workers *workers, const struct fleet_core *core, bool again)
+/* A core that is ours alone. */
+static struct error *run_claimed(struct workers *workers, const struct fleet_core *core)
 {
 	size_t place = free_place(workers);
 	bool is_there = false;
 
-	TRY(store_has(workers->store, core, again, &is_there));
+	TRY(store_has(workers->store, core, workers->anew, &is_there));
 	if (is_there) {
+		store_release(workers->store, core->path);
 		workers->tally->kept++;
 		return progress_check(&workers->session->progress.progress, 1);
 	}
-	if (file_has_rows(core->path))
+	if (!workers->limits->fetch && file_has_rows(core->path))
 		return load_rows(workers, core);
 	if (place == workers->limits->jobs)
 		TRY(wait_for_one(workers, &place));
 	return start(workers, core, &workers->list[place]);
 }
 
-static struct error *run_all(struct workers *workers, const struct fleet_cores *cores, bool again)
+static struct error *run_one(struct workers *workers, const struct fleet_core *core)
+{
+	if (store_claim(workers->store, core->path))
+		return run_claimed(workers, core);
+	return LIST_APPEND(workers->others, workers->other_count, core);
+}
+
+static struct error *finish_all(struct workers *workers)
 {
 	size_t place;
 
-	progress_begin(&workers->session->progress.progress, "analysing cores", cores->count);
-	list_for_each(core, cores->list, cores->count)
-		TRY(run_one(workers, core, again));
 	while (!is_idle(workers))
 		TRY(wait_for_one(workers, &place));
-	return NULL;
+	return flush(workers);
+}
+
+/* The other process may end without a result, so wait for it. */
+static struct error *wait_for_others(struct workers *workers)
+{
+	static const struct timespec pause = { .tv_nsec = 50000000 };
+
+	for (size_t i = 0; i < workers->other_count; i++) {
+		const struct fleet_core *core = workers->others[i];
+
+		while (!store_claim(workers->store, core->path)) {
+			/* It may wait for ours. */
+			TRY(finish_all(workers));
+			TRY(progress_check(&workers->session->progress.progress, 0));
+			nanosleep(&pause, NULL);
+		}
+		TRY(run_claimed(workers, core));
+	}
+	return finish_all(workers);
+}
+
+static struct error *run_all(struct workers *workers, const struct fleet_cores *cores)
+{
+	progress_begin(&workers->session->progress.progress, "analysing cores", cores->count);
+	list_for_each(core, cores->list, cores->count)
+		TRY(run_one(workers, core));
+	TRY(finish_all(workers));
+	return wait_for_others(workers);
 }
 
 struct error *workers_run(struct session *session, struct store *store,
 			  const struct fleet_cores *cores, const struct worker_limits *limits,
-			  bool again, struct fleet_tally *ret)
+			  const struct fleet_anew *anew, struct fleet_tally *ret)
 {
 	_cleanup_(workers_end) struct workers workers = { session, store, limits };
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -352,6 +511,7 @@ struct error *workers_run(struct session *session, struct store *store,
 
 	*ret = (struct fleet_tally){ .cores = cores->count };
 	workers.tally = ret;
+	workers.anew = anew;
 	workers.threads[format_decimal(threads, workers.threads)] = '\0';
 	workers.memory[format_decimal(limits->memory, workers.memory)] = '\0';
 	workers.list = calloc(limits->jobs, sizeof(*workers.list));
@@ -359,8 +519,10 @@ struct error *workers_run(struct session *session, struct store *store,
 	for (size_t i = 0; i < limits->jobs; i++)
 		workers.list[i] = (struct worker){ .watched = -1, .out = -1, .error = -1 };
 	progress_line_begin(&session->progress);
-	error = run_all(&workers, cores, again);
+	error = run_all(&workers, cores);
+	/* Keep the results so far, even after Ctrl-C. */
+	if (error && error_code(error) == ERROR_INTERRUPTED)
+		error = error_first(error, flush(&workers));
 	progress_line_stop(&session->progress);
-	/* Keep the results so far, even after an error. */
-	return error_first(error, store_commit(store, true));
+	return error;
 }

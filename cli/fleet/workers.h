@@ -9,19 +9,28 @@
 #include "cli/fleet/cores.h"
 #include "cli/prompt/session.h"
 
+enum { FAILURES_NAMED = 5 };
+
 struct worker_limits {
 	size_t jobs;	  /* at once */
 	uint64_t seconds; /* of one */
 	uint64_t memory;  /* bytes of one, beside the core itself; 0: its part of the machine's */
 	const char *sysroot, *debug_directory; /* or NULL */
+	/* A command that writes the core to its output, where {} is the core's name; or NULL. */
+	const char *fetch;
+	FILE *log; /* a JSON object a core; or NULL */
 };
 
 /* The number of cores by outcome. */
 struct fleet_tally {
 	size_t cores, kept, analysed, failed;
+	char *failures; /* the first ones' paths and errors; owned */
 };
 
-/* Look into all that the store has not yet; again: also into those that failed. */
+/*
+ * Look into all that the store has not yet, or that are to be analysed anew. Several processes that
+ * do so with the same file share the cores.
+ */
 struct error *workers_run(struct session *session, struct store *store,
 			  const struct fleet_cores *cores, const struct worker_limits *limits,
-			  bool again, struct fleet_tally *ret);
+			  const struct fleet_anew *anew, struct fleet_tally *ret);

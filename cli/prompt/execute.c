@@ -193,6 +193,23 @@ static struct error *open_reports(struct session *session, const struct request 
 	return NULL;
 }
 
+static const char *dump_path(const struct session *session)
+{
+	return analysis_image(session->analysis)->path;
+}
+
+/* Only that there is no answer, and why. */
+static struct error *write_failure(struct session *session, const struct request *request,
+				   const struct output *output, const char *path,
+				   const struct error *why)
+{
+	struct reports reports;
+
+	TRY(open_reports(session, request, output, &reports));
+	request->command->fail(path, why, &reports.list[0]);
+	return reports_close(&reports);
+}
+
 /* Build what the command needs, and have it write its report. */
 static struct error *write_report(struct session *session, const struct request *request,
 				  struct output *output)
@@ -204,11 +221,17 @@ static struct error *write_report(struct session *session, const struct request 
 	struct report *report = &reports.list[0];
 	char who[80];
 
+	if (session->why_unopened)
+		return write_failure(session, request, output, session->unopened,
+				     session->why_unopened);
 	if (command_needs_core(command))
 		error = analysis_need(session->analysis, command->needs);
 	if (!error)
 		error = open_reports(session, request, output, &reports);
 	if (error) {
+		if (command->fail && error_code(error) != ERROR_INTERRUPTED)
+			error = error_first(error, write_failure(session, request, output,
+								 dump_path(session), error));
 		output->dropped = true;
 		return error;
 	}
@@ -223,6 +246,8 @@ static struct error *write_report(struct session *session, const struct request 
 		snprintf(who, sizeof(who), "'%s'", command->name);
 		error = analysis_explain_shortage(session->analysis, who, error);
 	}
+	if (command->fail && error && error_code(error) != ERROR_INTERRUPTED)
+		command->fail(dump_path(session), error, report);
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	session_check_files(session);
 	left_out = reports_left_out(&reports);
@@ -311,7 +336,7 @@ static struct error *run_and_tell(struct session *session, const struct request 
 	const struct command *command = request->command;
 	struct error *error;
 
-	if (command_needs_core(command) && !session->analysis)
+	if (command_needs_core(command) && !session->analysis && !session->why_unopened)
 		return error_create(ERROR_USAGE, "'%s' needs a core", command->name);
 	if (command->tells_content && session->no_content)
 		return error_create(ERROR_USAGE,
@@ -420,6 +445,19 @@ void execute_words(struct session *session, char *const *words, size_t count)
 
 	if (error)
 		session_complain(session, error);
+}
+
+void execute_unopened(struct session *session, char *const *words, size_t count, const char *path,
+		      const struct error *why)
+{
+	const struct command *command = count ? command_find(words[0]) : NULL;
+
+	if (!command || !command->fail)
+		return;
+	session->unopened = path;
+	session->why_unopened = why;
+	execute_words(session, words, count);
+	session->why_unopened = NULL;
 }
 
 enum { MAXIMUM_NESTING = 16 };

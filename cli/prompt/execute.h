@@ -13,6 +13,10 @@ void execute_line(struct session *session, const char *text);
 /* Run a command that is taken apart already. words is not empty. */
 void execute_words(struct session *session, char *const *words, size_t count);
 
+/* Have a command say why the dump at path cannot be opened, if it does that. */
+void execute_unopened(struct session *session, char *const *words, size_t count, const char *path,
+		      const struct error *why);
+
 /*
  * Run the commands of a file. A command that fails is complained about, and the next one follows.
  * An error is one of the file itself.

@@ -34,6 +34,8 @@ struct sql_lines {
 struct session {
 	struct analysis *analysis; /* owned; NULL: there is no dump */
 	const char *subject;	   /* the name in reports; NULL: the path */
+	const char *unopened;	   /* the path of a dump that cannot be opened; borrowed; or NULL */
+	const struct error *why_unopened; /* borrowed */
 	struct progress_line progress;
 	FILE *messages; /* instead of standard error; borrowed; or NULL */
 	const struct report_format *format;

@@ -5,11 +5,18 @@
 --	CREATE TEMP TABLE core AS SELECT * FROM main.core WHERE build = '1.5';
 -- where 'main' is 'public' in PostgreSQL. Averages drop the fraction in a way that is the same everywhere: DuckDB's '/' keeps it.
 
--- The first digits of a build-id tell builds apart.
-CREATE TEMP VIEW analysed AS
-SELECT id, path, host, CASE WHEN build = build_id THEN substr(build_id, 1, 12) ELSE coalesce(build, '?') END AS build,
+-- Copies of a core have one identity, and count once.
+CREATE TEMP TABLE counted AS
+SELECT * FROM (SELECT c.*, CASE WHEN identity IS NULL THEN 1
+	ELSE row_number() OVER (PARTITION BY identity ORDER BY path) END AS copy FROM core c) AS numbered WHERE copy = 1;
+
+-- Figures are of cores that were analysed as a whole. The first digits of a build-id tell builds apart.
+CREATE TEMP TABLE analysed AS
+SELECT id, coalesce(origin, path) AS path, host,
+	CASE WHEN build = build_id THEN substr(build_id, 1, 12) ELSE coalesce(build, '?') END AS build,
 	coalesce(program, '?') AS program, time, used_bytes, leaked_bytes
-FROM core WHERE error IS NULL;
+FROM counted WHERE error IS NULL AND incomplete = 0;
+CREATE UNIQUE INDEX analysed_core ON analysed (id);
 
 -- Builds of a program are numbered by the time of their first core.
 CREATE TEMP TABLE numbered_build AS
@@ -35,6 +42,22 @@ FROM (SELECT a.program, a.build, a.host, a.path, b.number, l.core, l.fingerprint
 	JOIN numbered_build b ON b.program = a.program AND b.build = a.build) AS placed
 GROUP BY program, fingerprint;
 
+-- Of a kind in the cores of a build: quartiles of the bytes, where a core without it has none. All of them are a kind, too.
+CREATE TEMP TABLE kind_spread AS
+WITH used AS (
+	SELECT id AS core, program, build, 'all kinds' AS kind, used_bytes AS bytes FROM analysed
+	UNION ALL SELECT a.id, a.program, a.build, k.kind, k.bytes FROM kind k JOIN analysed a ON a.id = k.core),
+placed AS (
+	SELECT b.program, b.number, u.kind, u.bytes, b.cores, b.cores - count(*) OVER (PARTITION BY b.program, b.number, u.kind)
+		+ row_number() OVER (PARTITION BY b.program, b.number, u.kind ORDER BY u.bytes) AS place
+	FROM used u JOIN numbered_build b ON b.program = u.program AND b.build = u.build)
+SELECT program, number, kind, cores, count(*) AS holders,
+	max(CASE WHEN 4 * place >= cores AND 4 * place < cores + 4 THEN bytes ELSE 0 END) AS low,
+	max(CASE WHEN 2 * place >= cores AND 2 * place < cores + 2 THEN bytes ELSE 0 END) AS median,
+	max(CASE WHEN 4 * place >= 3 * cores AND 4 * place < 3 * cores + 4 THEN bytes ELSE 0 END) AS high
+FROM placed GROUP BY program, number, kind, cores;
+CREATE UNIQUE INDEX kind_spread_build ON kind_spread (program, kind, number);
+
 CREATE TEMP TABLE joined_kind AS
 SELECT a.program, k.kind, count(*) AS holders, CAST(sum(k.count) AS BIGINT) AS count, CAST(sum(k.bytes) AS BIGINT) AS bytes,
 	max(k.bytes) AS most
@@ -42,16 +65,19 @@ FROM kind k JOIN analysed a ON a.id = k.core GROUP BY a.program, k.kind;
 CREATE UNIQUE INDEX joined_kind_name ON joined_kind (program, kind);
 
 CREATE TEMP VIEW fleet AS
-SELECT count(*) AS cores, (SELECT count(*) FROM program) AS programs, (SELECT count(*) FROM numbered_build) AS builds,
+SELECT (SELECT count(*) FROM counted) AS cores, (SELECT count(*) FROM program) AS programs, (SELECT count(*) FROM numbered_build) AS builds,
 	nullif(count(DISTINCT host), 0) AS hosts, CAST(coalesce(sum(used_bytes), 0) AS BIGINT) AS used,
-	CAST(coalesce(sum(leaked_bytes), 0) AS BIGINT) AS leaked, count(error) AS failed,
-	CAST(sum(incomplete) AS BIGINT) AS incomplete
-FROM core;
+	CAST(coalesce(sum(leaked_bytes), 0) AS BIGINT) AS leaked, (SELECT count(error) FROM counted) AS failed,
+	(SELECT count(*) FROM counted WHERE error IS NULL AND incomplete = 1) AS incomplete,
+	nullif((SELECT count(*) FROM core) - (SELECT count(*) FROM counted), 0) AS copies
+FROM analysed;
 
 CREATE TEMP VIEW fleet_leak AS
 SELECT l.fingerprint, l.bytes, l.most, l.cores, 1.0 * l.cores / p.cores AS share, l.hosts, l.builds, l.roots, l.program,
-	l.size, l.kind, l.allocated_by, l.most_in
-FROM joined_leak l JOIN program p ON p.program = l.program;
+	l.size, l.kind, l.allocated_by, l.most_in, first.build AS first_build, last.build AS last_build
+FROM joined_leak l JOIN program p ON p.program = l.program
+JOIN numbered_build first ON first.program = l.program AND first.number = l.first_build
+JOIN numbered_build last ON last.program = l.program AND last.number = l.last_build;
 
 -- 'first' is in seconds since 1970.
 CREATE TEMP VIEW fleet_build AS
@@ -66,18 +92,31 @@ FROM joined_leak l JOIN numbered_build b ON b.program = l.program AND b.number =
 JOIN program p ON p.program = l.program AND p.builds > 1
 LEFT JOIN numbered_build later ON later.program = l.program AND later.number = l.last_build AND later.number < p.builds;
 
--- The mean of the one or two in the middle is the median.
+-- Kinds of which three quarters of a build's cores have more than three quarters of the former build's: more than the
+-- cores of one build differ. Three cores of a build are the least to say so, and 4 KiB the least to matter.
+CREATE TEMP VIEW growth AS
+SELECT b.program, b.build, former.build AS former_build, k.kind, coalesce(f.median, 0) AS former, k.median,
+	coalesce(f.high, 0) AS former_high, k.low, 1.0 * k.median / nullif(f.median, 0) AS times, k.cores, k.holders
+FROM kind_spread k JOIN numbered_build b ON b.program = k.program AND b.number = k.number
+JOIN numbered_build former ON former.program = b.program AND former.number = b.number - 1
+LEFT JOIN kind_spread f ON f.program = k.program AND f.number = former.number AND f.kind = k.kind
+WHERE k.low > coalesce(f.high, 0) AND k.median >= coalesce(f.median, 0) + 4096 AND b.cores > 2 AND former.cores > 2;
+
+-- Averages of a day, which is named by its first second since 1970.
+CREATE TEMP VIEW trend AS
+SELECT program, second - second % 86400 AS day, count(*) AS cores, CAST((sum(used_bytes) - sum(used_bytes) % count(*)) / count(*) AS BIGINT) AS used,
+	CAST((sum(leaked_bytes) - sum(leaked_bytes) % count(*)) / count(*) AS BIGINT) AS leaked
+FROM (SELECT a.*, CAST(time AS BIGINT) AS second FROM analysed a WHERE time IS NOT NULL) AS dated
+GROUP BY program, second - second % 86400;
+
+-- Cores of one build are alike, so only three or more of it tell what is far more.
 CREATE TEMP VIEW outlier AS
-WITH placed AS (
-	SELECT program, used_bytes, row_number() OVER (PARTITION BY program ORDER BY used_bytes) AS place,
-		count(*) OVER (PARTITION BY program) AS cores FROM analysed),
-middle AS (
-	SELECT program, CAST((sum(used_bytes) - sum(used_bytes) % count(*)) / count(*) AS BIGINT) AS median FROM placed
-	WHERE cores > 2 AND (2 * place = cores OR 2 * place = cores + 1 OR 2 * place = cores + 2) GROUP BY program)
-SELECT a.used_bytes AS used, m.median, a.program, a.build, a.host, (SELECT k.kind FROM kind k
-	JOIN joined_kind j ON j.program = a.program AND j.kind = k.kind JOIN program p ON p.program = a.program
-	WHERE k.core = a.id ORDER BY k.bytes - 1.0 * j.bytes / p.cores DESC, k.kind LIMIT 1) AS kind, a.path AS core
-FROM analysed a JOIN middle m ON m.program = a.program WHERE a.used_bytes > 2 * m.median;
+SELECT a.used_bytes AS used, s.median, a.program, a.build, a.host, (SELECT k.kind FROM kind k
+	LEFT JOIN kind_spread m ON m.program = a.program AND m.number = b.number AND m.kind = k.kind
+	WHERE k.core = a.id ORDER BY k.bytes - coalesce(m.median, 0) DESC, k.kind LIMIT 1) AS kind, a.path AS core
+FROM analysed a JOIN numbered_build b ON b.program = a.program AND b.build = a.build
+JOIN kind_spread s ON s.program = a.program AND s.number = b.number AND s.kind = 'all kinds'
+WHERE b.cores > 2 AND a.used_bytes > 2 * s.median;
 
 CREATE TEMP VIEW common_kind AS
 SELECT j.program, 1.0 * j.holders / p.cores AS share_of_cores,
@@ -92,6 +131,6 @@ FROM bill u JOIN analysed a ON a.id = u.core JOIN program p ON p.program = a.pro
 GROUP BY a.program, p.cores, u.memory, u.use;
 
 CREATE TEMP VIEW doubtful_core AS
-SELECT c.path AS core, c.host, coalesce(c.error, (SELECT min(f.message) FROM finding f
+SELECT coalesce(c.origin, c.path) AS core, c.host, coalesce(c.error, (SELECT min(f.message) FROM finding f
 	WHERE f.core = c.id AND f.incomplete = 1)) AS why
-FROM core c WHERE c.error IS NOT NULL OR c.incomplete = 1;
+FROM counted c WHERE c.error IS NOT NULL OR c.incomplete = 1;

@@ -8,7 +8,6 @@
 
 core=$(sed -n "${SLURM_ARRAY_TASK_ID}p" cores.txt)
 mkdir -p rows
-# Rows have their name only when they are complete.
-rows=rows/$SLURM_ARRAY_TASK_ID
-heapcore -q --threads 1 --max-memory 7G --format ndjson "$core" facts >"$rows.part" &&
-	mv "$rows.part" "$rows.ndjson"
+# The last row says whether the core could be analysed: that one could not be is no failure of the task.
+rows=rows/$SLURM_ARRAY_TASK_ID.ndjson
+heapcore -q --threads 1 --max-memory 7G --format ndjson "$core" facts >"$rows" || grep -q '"facts core"' "$rows"

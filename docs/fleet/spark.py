@@ -4,7 +4,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-# A core that cannot be analysed has no rows; the rest goes on.
+# A core that cannot be analysed has one row, 'facts core', with its error; the rest goes on.
 FACTS = """sh -c 'while read -r core; do
     heapcore -q --threads 1 --format ndjson "$core" facts | sed "s|^{|{\\"core\\":\\"$core\\",|"
 done'"""

@@ -77,6 +77,27 @@ BROKEN = ("2", "host08")
 PATTERN = "{build}/{host}/core.*"
 
 
+def made_rows(path, host, build, kinds, leaks=(), program="service", time=1e9):
+    """Write rows as of 'facts': bytes by kind, and by fingerprint of a leak."""
+    used, leaked = sum(kinds.values()), sum(size for _, size in leaks)
+    rows = [{"row": "facts", "program": program, "build_id": f"{build:0>40}", "process": 1,
+             "threads": 1, "used": len(kinds), "used_bytes": used, "leaked": len(leaks),
+             "leaked_bytes": leaked, "mapped": 2 * used, "resident": used}]
+    rows += [{"row": "facts use", "memory": "glibc", "use": "used", "count": 1, "mapped": used,
+              "resident": used}]
+    rows += [{"row": "facts leak", "fingerprint": leak, "kind": "struct " + leak, "size": 8,
+              "roots": size // 8, "allocations": size // 8, "bytes": size, "address": "0x1000",
+              "allocated_by": "make_" + leak} for leak, size in leaks]
+    rows += [{"row": "facts kind", "kind": kind, "count": size // 8, "bytes": size}
+             for kind, size in kinds.items()]
+    rows += [{"row": "facts core", "path": f"/cores/{host}/{build}/core", "name": "core",
+              "time": time, "time_of": "core", "machine": "x86-64", "identity": None, "status": 0,
+              "error": None, "version": "0", "host": host, "build": build},
+             {"row": "end", "complete": True}]
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
 class FleetCores(harness.LiveTest):
     @classmethod
     def make_cores(cls, hosts):
@@ -116,7 +137,10 @@ class FleetCores(harness.LiveTest):
         with contextlib.closing(sqlite3.connect(database or self.database)) as connection:
             return connection.execute(query).fetchall()
 
-    def report(self, *words):
-        document = json.loads(harness.ask("fleet", "report", self.database, "--format", "json",
+    def tables_of(self, task, database, *words):
+        document = json.loads(harness.ask("fleet", task, database, "--format", "json",
                                           "--limit", "1000", *words).stdout)
         return {table["name"]: table["rows"] for table in document["tables"]}
+
+    def report(self, *words, database=None):
+        return self.tables_of("report", database or self.database, *words)

@@ -17,9 +17,9 @@ import fleet_cores
 import harness
 
 DOCUMENTS = os.path.join(harness.ROOT, "docs/fleet")
-HOSTS = ["host07", "host08"]
-TABLES = ("fleet", "fleet leak", "fleet build", "brought leak", "outlier", "common kind",
-          "common use", "doubtful core")
+HOSTS = ["host07", "host08", "host09"]
+TABLES = ("fleet", "fleet leak", "fleet build", "brought leak", "growth", "outlier", "common kind",
+          "common use", "trend", "doubtful core")
 # One of each command that writes rows, and of sets whose rows are others.
 COMMANDS = (
     "backtrace", "bill", "count used", "describe used", "diff OTHER", "dump PLACE 40",
@@ -42,6 +42,8 @@ def comparable(row):
     def value(name, text):
         if name == "first" and not isinstance(text, str):
             return time.strftime("%Y-%m-%d %H:%M", time.gmtime(text))
+        if name == "day" and not isinstance(text, str):
+            return time.strftime("%Y-%m-%d", time.gmtime(text))
         is_number = isinstance(text, (int, float)) or re.fullmatch(r"\d+(\.\d+)?", text or "")
         return round(float(text), 5) if is_number and name != "build" else text
     return sorted((name, value(name, text)) for name, text in row.items())
@@ -52,8 +54,14 @@ class DatabasesTest(fleet_cores.FleetCores):
     @classmethod
     def setUpClass(cls):
         cls.make_cores(HOSTS)
+        rows = os.path.join(cls.temporary.name, "rows")
+        os.mkdir(rows)
+        for host in range(4):
+            for build in range(3):
+                fleet_cores.made_rows(f"{rows}/{host}-{build}", host, f"v{build}",
+                                      {"table": 10_000 * (1 + 3 * (build == 1)) + 500 * host})
         harness.ask("fleet", "-q", "--path-tags", fleet_cores.PATTERN, "-o", cls.database,
-                    cls.cores)
+                    cls.cores, rows)
         cls.tables = os.path.join(cls.temporary.name, "tables")
         subprocess.run([os.path.join(DOCUMENTS, "tables.sh"), cls.database, cls.tables], check=True)
 
@@ -63,7 +71,8 @@ class DatabasesTest(fleet_cores.FleetCores):
         self.assertEqual(set(report), set(TABLES) | {"section"})
         for name in TABLES:
             with self.subTest(name):
-                rows = query(f"SELECT * FROM {name.replace(' ', '_')}")
+                names = ", ".join(key.replace(" ", "_") for key in report[name][0])
+                rows = query(f"SELECT {names} FROM {name.replace(' ', '_')}")
                 self.assertEqual(sorted(map(comparable, rows), key=repr),
                                  sorted(map(comparable, report[name]), key=repr))
 
@@ -78,7 +87,7 @@ class DatabasesTest(fleet_cores.FleetCores):
         narrow = "CREATE TEMP TABLE core AS SELECT * FROM main.core WHERE build IN ('1', '2');"
         self.assertIn(narrow.split(" WHERE")[0], document("report.sql"))
         self.assertEqual(query("SELECT cores, hosts FROM fleet", narrow),
-                         [{"cores": 5, "hosts": 2}])
+                         [{"cores": 7, "hosts": 3}])
 
     def test_postgresql(self):
         engines.need("sqlite3", "psql")

@@ -48,11 +48,13 @@ class EnginesTest(fleet_cores.FleetCores):
         with open(self.path("cores.txt"), "w", encoding="utf-8") as file:
             file.write("".join(core + "\n" for core in [*self.all, self.broken]))
 
-    def execute(self, script, **variables):
+    def execute(self, script, status=None, **variables):
         """The script, which may fail: a core is broken."""
         run = harness.run("bash", "-c", script, cwd=self.folder,
                           env={**os.environ, "PATH": self.search, **variables})
         self.said = run.stdout + run.stderr
+        if status is not None:
+            self.assertEqual(run.returncode, status, self.said)
 
     def contents(self, database):
         columns = {
@@ -67,10 +69,12 @@ class EnginesTest(fleet_cores.FleetCores):
                 for table, names in columns.items()}
 
     def check_rows(self):
-        """They are those of all cores but the broken one."""
+        """They are those of all cores; the broken one is there with its error."""
         database = self.path("rows.db")
         run = harness.run(harness.HEAPCORE, "fleet", "-o", database, self.path("rows"))
-        self.assertIn(f"{len(self.all)} analysed, ", run.stderr, self.said)
+        self.assertIn(f"{len(self.all)} analysed, 1 failed", run.stderr, self.said)
+        self.assertEqual(*(self.ask("SELECT origin, error FROM core WHERE error IS NOT NULL", each)
+                           for each in (database, self.database)))
         self.assertEqual(self.contents(database), self.contents(self.database))
 
     def test_builds_without_a_tag_are_known_by_the_first_digits(self):
@@ -112,7 +116,7 @@ class EnginesTest(fleet_cores.FleetCores):
         job = yaml.safe_load(document("fleet/kubernetes.yaml"))
         script = job["spec"]["template"]["spec"]["containers"][0]["command"]
         for index in range(len(self.all) + 1):
-            self.execute(" ".join(map(shlex.quote, script)), JOB_COMPLETION_INDEX=str(index))
+            self.execute(" ".join(map(shlex.quote, script)), 0, JOB_COMPLETION_INDEX=str(index))
         self.check_rows()
         modules = engines.node_modules("kubernetes-models")
         check = ["node", os.path.join(harness.ROOT, "tests/live/kubernetes_job.cjs"), modules]
@@ -130,7 +134,9 @@ class EnginesTest(fleet_cores.FleetCores):
         run = harness.run("bash", "-c", f"{facts} <cores.txt", cwd=self.folder,
                           env={**os.environ, "PATH": self.search})
         rows = [json.loads(line) for line in run.stdout.splitlines()]
-        self.assertEqual({row["core"] for row in rows}, set(self.all))
+        ends = {row["core"]: row["error"] for row in rows if row["row"] == "facts core"}
+        self.assertEqual(set(ends), {*self.all, self.broken})
+        self.assertEqual([core for core, error in ends.items() if error], [self.broken])
         self.assertEqual(sum(row.get("bytes", 0) for row in rows if row["row"] == "facts leak"),
                          self.ask("SELECT sum(leaked_bytes) FROM core")[0][0])
         if not shutil.which("pyflakes3"):

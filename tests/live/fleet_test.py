@@ -5,8 +5,12 @@ What each process leaked, it was told to leak.
 
 import collections
 import contextlib
+import gzip
+import itertools
 import json
 import os
+import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -36,6 +40,7 @@ class FleetTest(fleet_cores.FleetCores):
     def test_each_core_is_a_row_with_its_host_and_build(self):
         self.assertEqual(self.run_fleet.returncode, 0, self.run_fleet.stderr)
         self.assertIn("61 cores: 60 analysed, 1 failed, 0 already", self.run_fleet.stderr)
+        self.assertIn(f"; failed: {self.broken} (", self.run_fleet.stderr)
         rows = self.ask("SELECT build, host, path FROM core WHERE error IS NULL")
         self.assertEqual(sorted(rows), sorted((b, h, path) for (b, h), path in zip(
             ((b, h) for b in BUILDS for h in HOSTS), self.all)))
@@ -121,7 +126,13 @@ class FleetTest(fleet_cores.FleetCores):
                 (1, []),
                 (2, ["--baseline", "build=0"]),
                 (2, ["--baseline", "build"]),
-                (3, ["--baseline", "build=1", "--select", "build=2", "--min-cores", "21"])):
+                (3, ["--baseline", "build=1", "--select", "build=2", "--min-cores", "21"]),
+                (0, ["--baseline", "build=1", "--select", "build=2", "--min-cores", "21",
+                     "--max-doubtful", "5%"]),
+                (3, ["--baseline", "build=1", "--select", "build=2", "--min-cores", "21",
+                     "--max-doubtful", "4"]),
+                (2, ["--baseline", "build=1", "--max-doubtful", "few"]),
+                (2, ["--max-growth", "10%"])):
             with self.subTest(words):
                 run = self.gate(*words)
                 self.assertEqual(run.returncode, status, run.stdout + run.stderr)
@@ -220,6 +231,235 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertIn("1 already", self.add(database, self.all[4]).stderr)
         self.assertIn("1 analysed", self.add(database, "--retry", self.all[4]).stderr)
 
+    def test_facts_end_with_a_row_whatever_became_of_the_core(self):
+        empty, cut, rows = self.path("core.empty"), self.path("core.cut"), self.path("rows")
+        os.mkdir(rows)
+        with open(self.all[0], "rb") as whole, open(cut, "wb") as file:
+            file.write(whole.read(os.path.getsize(self.all[0]) // 2))
+        with open(empty, "wb"):
+            pass
+        os.utime(empty, (1e9, 1e9))
+        for number, (core, status, error, says) in enumerate((
+                (self.all[0], 0, None, '"complete":true'), (empty, 3, "is empty", None),
+                (cut, 3, None, '"complete":false'), (self.path("none"), 2, "No such file or directory", None))):
+            run = harness.run(harness.HEAPCORE, "-q", "--format", "ndjson", "--tag", "host=a",
+                              "--tag", "rack=7", core, "facts")
+            lines = run.stdout.splitlines()
+            last = json.loads(next(line for line in lines[::-1] if '"row":"end"' not in line
+                                   and '"row":"finding"' not in line))
+            self.assertEqual((last["row"], last["status"], last["error"], last["host"], last["rack"],
+                              last["name"]), ("facts core", status, error, "a", "7",
+                                              os.path.basename(core)))
+            self.assertEqual(run.returncode, status)
+            self.assertTrue(last["version"])
+            if says:
+                self.assertIn(says, lines[-1])
+            if core == empty:
+                self.assertEqual((last["time"], last["time_of"], last["path"]), (1e9, "file", core))
+            with open(f"{rows}/{number}.ndjson", "w", encoding="utf-8") as file:
+                file.write(run.stdout)
+        with open(f"{rows}/killed.ndjson", "w", encoding="utf-8"):
+            pass
+        database = self.path("rows.db")
+        run = self.add_rows(database, rows)
+        self.assertIn("5 cores: 2 analysed, 3 failed", run.stderr)
+        self.assertIn("killed.ndjson (is empty)", run.stderr)
+        self.assertEqual(self.ask("SELECT origin, error, host, time FROM core WHERE error IS NOT"
+                                  f" NULL AND origin = '{empty}'", database),
+                         [(empty, "is empty", "a", 1e9)])
+        self.assertEqual(self.ask("SELECT count(*) FROM tag WHERE (name, value) = ('rack', '7')",
+                                  database), [(4,)])
+        # The leaks of the core that is cut off are not known.
+        tables = self.report(database=database)
+        self.assertEqual((tables["fleet"][0]["cores"], tables["fleet"][0]["failed"],
+                          tables["fleet"][0]["incomplete"]), (5, 3, 1))
+        self.assertEqual([(row["roots"], row["cores"]) for row in tables["fleet leak"]],
+                         [(REQUESTS, 1)])
+        self.assertEqual(len(tables["doubtful core"]), 4)
+        self.assertGreater(self.report("--with-doubtful", database=database)["fleet"][0]["used"],
+                           tables["fleet"][0]["used"])
+
+    def add_rows(self, database, *words, **options):
+        return harness.run(harness.HEAPCORE, "fleet", "-o", database, *words, **options)
+
+    def test_a_core_counts_once_whatever_it_is_called_and_packed(self):
+        folder, database = self.path("copies"), self.path("copies.db")
+        os.mkdir(folder)
+        core = os.path.join(folder, "core.b")
+        shutil.copy(self.all[0], core)
+        shutil.copy(self.all[0], os.path.join(folder, "core.c"))
+        os.symlink(core, os.path.join(folder, "core.a"))
+        with open(core, "rb") as file, gzip.open(core + ".gz", "wb", 1) as packed:
+            shutil.copyfileobj(file, packed)
+        shutil.copy(self.all[1], os.path.join(folder, "core.other"))
+        self.add_rows(database, folder)
+        fleet = self.report(database=database)["fleet"][0]
+        self.assertEqual((fleet["cores"], fleet["copies"]), (2, 3))
+        self.assertEqual(fleet["leaked"], 2 * REQUESTS * REQUEST)
+        text = harness.run(harness.HEAPCORE, "fleet", "gate", database).stdout
+        self.assertIn("in 2 cores", text)
+        self.assertIn("2 cores judged", text)
+
+    def test_cores_are_removed_by_age_build_and_file(self):
+        database, rows = self.path("pruned.db"), self.path("rows")
+        os.mkdir(rows)
+        now = time.time()
+        for name, build, age in (("new", "1", 1), ("old", "1", 40), ("other", "2", 40)):
+            fleet_cores.made_rows(os.path.join(rows, name), name, build, {"table": 4096},
+                                  [("a", 64)], time=now - age * 86400)
+        def prune(*words):
+            run = harness.run(harness.HEAPCORE, "fleet", "prune", database, *words)
+            hosts = self.ask("SELECT host FROM core ORDER BY host", database)
+            for table in ("leak", "kind", "bill", "tag"):
+                self.assertEqual(self.ask(f"SELECT count(DISTINCT core) FROM {table}", database),
+                                 [(len(hosts),)])
+            return run.returncode, [host for host, in hosts]
+
+        self.add_rows(database, rows)
+        self.assertEqual(prune(), (2, ["new", "old", "other"]))
+        self.assertEqual(prune("--older", "30d", "--build", "1"), (0, ["new", "other"]))
+        self.assertEqual(prune("--missing"), (0, ["new", "other"]))
+        os.unlink(os.path.join(rows, "new"))
+        self.assertEqual(prune("--missing"), (0, ["other"]))
+        self.assertEqual(harness.run(harness.HEAPCORE, "fleet", "prune", self.path("no.db"),
+                                     "--missing").returncode, 2)
+        self.assertFalse(os.path.exists(self.path("no.db")))
+
+    def test_a_file_of_an_older_heapcore(self):
+        """Its tables get the new columns, when it is asked, too; --again fills them."""
+        database = self.path("older.db")
+        self.add(database, self.all[0], self.all[1])
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+            for column in ("origin", "machine", "identity", "version"):
+                connection.execute(f"ALTER TABLE core DROP COLUMN {column}")
+            connection.execute("PRAGMA user_version = 1")
+        self.assertEqual(self.report(database=database)["fleet"][0]["cores"], 2)
+        self.assertIn("0 analysed, 0 failed, 2 already", self.add(database, *self.all[:2]).stderr)
+        self.assertIn("2 analysed", self.add(database, "--again", *self.all[:2]).stderr)
+        self.assertIn("2 already", self.add(database, "--again", *self.all[:2]).stderr)
+        self.assertEqual(self.ask("SELECT count(identity), min(machine) FROM core", database),
+                         [(2, "x86-64")])
+
+    def test_a_pattern_that_fits_no_path_is_wrong(self):
+        run = harness.run(harness.HEAPCORE, "fleet", "-o", self.path("no.db"), "--path-tags",
+                          "{host}/{rack}/dump", self.all[0])
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no path ends as --path-tags", run.stderr)
+        self.assertFalse(os.path.exists(self.path("no.db")))
+
+    def test_the_log_has_an_object_for_each_core(self):
+        log = self.path("log")
+        self.add(self.path("logged.db"), "--log", log, self.all[0], self.broken)
+        self.add(self.path("logged.db"), "--log", log, self.all[0], self.all[1])
+        with open(log, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual({(line["core"], line["error"] is None, line["status"]) for line in lines},
+                         {(self.all[0], True, 0), (self.broken, False, 3), (self.all[1], True, 0)})
+        self.assertEqual(len(lines), 3)
+
+    def test_two_at_once_share_the_work(self):
+        database, log = self.path("shared.db"), self.path("log")
+        both = [subprocess.Popen([harness.HEAPCORE, "fleet", "--jobs", "2", "--path-tags", PATTERN,
+                                  "--log", log, "-o", database, self.cores],
+                                 stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [process.communicate()[1] for process in both]
+        with open(log, encoding="utf-8") as file:
+            analysed = [json.loads(line)["core"] for line in file]
+        self.assertEqual(len(analysed), len(set(analysed)), said)
+        self.assertEqual(self.contents(database), self.contents(self.database))
+
+    def test_killed_at_any_time(self):
+        """Ten times, and each time two work on it: in the end it is as if nobody had been killed."""
+        database = self.path("killed.db")
+        chosen = random.Random(4711)
+        for _ in range(10):
+            both = [subprocess.Popen([harness.HEAPCORE, "fleet", "-q", "--jobs", "2", "--path-tags",
+                                      PATTERN, "-o", database, self.cores]) for _ in range(2)]
+            time.sleep(chosen.uniform(0.01, 0.15))
+            for process in both:
+                process.kill()
+                process.wait()
+        self.add(database, self.cores)
+        self.assertEqual(self.contents(database), self.contents(self.database))
+        self.assertEqual(self.ask("PRAGMA integrity_check", database), [("ok",)])
+
+    @unittest.skipIf(os.geteuid() != 0, "a small disk is mounted by root only")
+    def test_a_full_disk_loses_nothing(self):
+        folder = self.path("disk")
+        os.mkdir(folder)
+        harness.run("mount", "-t", "tmpfs", "-o", "size=128k", "none", folder, check=True)
+        database = os.path.join(folder, "fleet.db")
+        try:
+            run = self.add(database, self.cores)
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.assertIn("full", run.stderr)
+            self.assertEqual(self.ask("PRAGMA integrity_check", database), [("ok",)])
+            kept = self.ask("SELECT count(*) FROM core", database)[0][0]
+            harness.run("mount", "-o", "remount,size=16m", folder, check=True)
+            self.assertIn(f"{kept} already", self.add(database, self.cores).stderr)
+            self.assertEqual(self.contents(database), self.contents(self.database))
+        finally:
+            harness.run("umount", folder)
+
+    def test_cores_are_fetched_by_a_command(self):
+        """Names are no words of the shell, and need be no paths."""
+        store, database = self.path("store"), self.path("fetched.db")
+        os.mkdir(store)
+        names = ["a b", "$(touch hacked)", "c'd\"", "web/1"]
+        os.mkdir(os.path.join(store, "web"))
+        for name, core in zip(names, self.all):
+            os.symlink(core, os.path.join(store, name))
+        run = harness.run(harness.HEAPCORE, "fleet", "-o", database, "--fetch",
+                          f"cat {store}/{{}}", "-", cwd=self.folder,
+                          input="\n".join([*names, "none"]) + "\thost=x\n")
+        self.assertIn("5 cores: 4 analysed, 1 failed", run.stderr)
+        self.assertEqual(sorted(path for path, in self.ask(
+            f"SELECT path FROM core WHERE error IS NULL AND leaked = {REQUESTS}", database)),
+            sorted(names))
+        self.assertFalse(os.path.exists(self.path("hacked")))
+
+    def test_what_grew_beyond_the_spread_of_a_build(self):
+        """'busy' is as different on the hosts of a build as in both; 'session' is four times as much."""
+        database, rows = self.path("grown.db"), self.path("rows")
+        os.mkdir(rows)
+        for host in range(8):
+            for build, session, leaks in (("1.5", 10_000, [("old", 64)]),
+                                          ("1.6", 40_000, [("new", 32)])):
+                fleet_cores.made_rows(f"{rows}/{build}-{host}", f"host{host}", build, {
+                    "busy": 50_000 * (1 + host), "session": session + 100 * host, "small": 8},
+                    leaks, time=1e9 + 86400 * (build == "1.6"))
+        self.add_rows(database, rows)
+        grown = self.report(database=database)["growth"]
+        self.assertEqual([(row["kind"], row["build"], row["former_build"], row["former"],
+                           row["median"]) for row in grown],
+                         [("session", "1.6", "1.5", 10_300, 40_300)])
+        differing = self.tables_of("diff", database, "1.5", "1.6")
+        self.assertEqual([row["kind"] for row in differing["growth"]], ["session"])
+        self.assertEqual({(row["fingerprint"], row["only_in"])
+                          for row in differing["leak that differs"]}, {("old", "1.5"), ("new", "1.6")})
+        back = self.tables_of("diff", database, "1.6", "1.5")
+        self.assertNotIn("growth", back)
+        self.assertEqual([row["day"] for row in self.report(database=database)["trend"]],
+                         ["2001-09-10", "2001-09-09"])
+        shown = self.tables_of("show", database, "new")
+        self.assertEqual((shown["fleet leak"][0]["first_build"], len(shown["leaking core"]),
+                          shown["leaking core"][0]["core"]), ("1.6", 8, "/cores/host0/1.6/core"))
+        for status, words in ((2, ["show", database, "never"]), (2, ["diff", database, "1.5", "1.7"]),
+                              (2, ["diff", database, "1.5"])):
+            self.assertEqual(harness.run(harness.HEAPCORE, "fleet", *words).returncode, status)
+        metrics = harness.ask("fleet", "report", database, "--format", "openmetrics").stdout
+        self.assertRegex(metrics, r"(?s)\A# TYPE .*\n# EOF\n\Z")
+        self.assertIn('\nheapcore_fleet_growth_bytes{program="service",build="1.6",kind="session"} 30000\n',
+                      metrics)
+        families = [line.split("{")[0].split()[0] for line in metrics.splitlines()
+                    if not line.startswith("#")]
+        self.assertEqual(len(set(families)), len(list(itertools.groupby(families))))
+        words = ["gate", database, "--baseline", "build=1.5", "--min-cores", "9", "--max-growth"]
+        for status, most in ((1, "50%"), (0, "300")):
+            run = harness.run(harness.HEAPCORE, "fleet", *words, most, "--format", "junit")
+            self.assertEqual((run.returncode, run.stdout.count("<failure")), (status, status))
+        self.assertIn("growth of 1 kind", harness.run(harness.HEAPCORE, "fleet", *words, "50").stdout)
+
     def test_leaks_of_a_deleted_core_are_no_other_core_s(self):
         """Deleted by hand: sqlite3 leaves the rows of other tables."""
         database = self.path("deleted.db")
@@ -242,7 +482,7 @@ class FleetTest(fleet_cores.FleetCores):
             self.assertEqual(json.loads(written[path].splitlines()[0])["time_of"], source)
         with open(rows, "w", encoding="utf-8") as file:
             file.write(written[core])
-        self.add(database, rows)
+        self.add_rows(database, rows)
         self.assertEqual(self.ask("SELECT time FROM core", database), [(1e9,)])
         # Nobody said on which host it was.
         self.assertIn("1 core of 1 program in 1 build: ",
@@ -263,7 +503,7 @@ class FleetTest(fleet_cores.FleetCores):
         with open(self.path("fine.ndjson"), "w", encoding="utf-8") as file:
             file.write("".join([*rows[:-1], '{"row":"of another version","a":[1]}\n', rows[-1]]))
         database = self.path("wrong.db")
-        self.assertIn("1 analysed, 6 failed", self.add(database, self.folder).stderr)
+        self.assertIn("1 analysed, 6 failed", self.add_rows(database, self.folder).stderr)
         for name, path in names.items():
             error, found = self.ask("SELECT error, count(l.core) + count(b.core) FROM core LEFT JOIN"
                                     " leak l ON l.core = id LEFT JOIN bill b ON b.core = id WHERE"
