@@ -21,6 +21,7 @@ static void kind_deinit(struct leak_kind *kind)
 	free(kind->type_reason);
 	free(kind->allocated_by);
 	free(kind->source);
+	free(kind->calls);
 }
 
 const char *fingerprint_text(uint64_t fingerprint, char buffer[static FINGERPRINT_SIZE])

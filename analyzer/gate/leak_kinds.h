@@ -44,9 +44,10 @@ struct leak_kind {
 	/* The allocating function of the example, see allocated_by_find(); owned, or NULL. */
 	char *allocated_by;
 	/*
-	 * The source line of that, "/src/server.c:5", by the calls of a second run; owned, or NULL.
+	 * By the calls of a second run: a source line, "/src/server.c:5", and all calls; owned, or
+	 * NULL. So many of the calls that they tell the leak from others are allocated_by.
 	 */
-	char *source;
+	char *source, *calls;
 
 	/* A library or interpreter known to leak it, and the cause; or NULL. */
 	const char *known_owner, *known_cause;

@@ -59,7 +59,8 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 		{ "address", VALUE_ADDRESS }, { "held", VALUE_TEXT }, { "allowed", VALUE_COUNT },
 		{ "rule", VALUE_TEXT }, { "likely", VALUE_COUNT }, { "contents", VALUE_MEMORY },
 		{ "label", VALUE_TEXT }, { "type", VALUE_TEXT }, { "typed", VALUE_COUNT },
-		{ "by", VALUE_TEXT }, { "allocated by", VALUE_TEXT }, { "source", VALUE_TEXT });
+		{ "by", VALUE_TEXT }, { "allocated by", VALUE_TEXT }, { "source", VALUE_TEXT },
+		{ "calls", VALUE_TEXT, .reader = FOR_PROGRAMS });
 
 	report_begin_table(report, &table);
 	list_for_each(kind, kinds->list, kinds->count) {
@@ -80,7 +81,7 @@ static void write_leaks(struct report *report, struct analysis *analysis,
 			   VALUE_IF(kind->likely_roots > 0 && !kind->likely, kind->likely_roots),
 			   example_contents(analysis, kind, &view, report), label ? label : "",
 			   kind->type, VALUE_IF(kind->type, kind->typed_roots), kind->type_reason,
-			   kind->allocated_by, kind->source);
+			   kind->allocated_by, kind->source, kind->calls);
 	}
 	report_end_table(report);
 }

@@ -70,7 +70,7 @@ void gate_annotate(const struct leak_kinds *kinds, FILE *out)
 		fprintf(out, " leaked: %s bytes lost", grouped(kind->bytes, bytes));
 		if (kind->allocated_by) {
 			fputs(", allocated by ", out);
-			write_escaped(out, kind->allocated_by);
+			write_escaped(out, kind->calls ? kind->calls : kind->allocated_by);
 		}
 		putc('\n', out);
 		written++;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum { MOST_SIZES = 256, MOST_STACKS = 100, MOST_AS_TEXT = 3 };
+enum { MOST_COMPARED = 1000, MOST_NAMED = 6 }; /* stacks, and calls of one */
 
 /* The sizes of the roots that count, "24,40"; "" if there are too many. To be freed. */
 static char *list_sizes(const struct analysis *analysis, const struct leak_kinds *kinds)
@@ -51,31 +52,98 @@ static char *source_here(const char *source)
 	return strdup(is_below ? source + length + 1 : source);
 }
 
-static struct error *set_caller(struct leak_kind *kind, const struct frame *frame)
-{
-	char *text = leak_caller_text(frame);
+/* Calls from the first on that is no library's. */
+struct own_calls {
+	struct backtrace all;
+	const struct frame *list;
+	size_t count;
+};
 
-	TRY_MEMORY(text);
+static void own_calls_deinit(struct own_calls *own)
+{
+	free(own->all.frames);
+}
+DEFINE_DEINIT(own_calls_deinit, struct own_calls)
+
+static struct error *own_calls_read(const struct recorded *recorded, uint64_t stack,
+				    struct own_calls *ret)
+{
+	TRY(recorded_calls(recorded, stack, &ret->all));
+	ret->list = leak_stack_caller(&ret->all);
+	if (ret->list)
+		ret->count = (size_t)(ret->all.frames + ret->all.count - ret->list);
+	return NULL;
+}
+
+static bool is_same(const char *left, const char *right)
+{
+	return left && right ? strcmp(left, right) == 0 : left == right;
+}
+
+/* How many of the innermost calls both have. */
+static size_t count_common(const struct own_calls *one, const struct own_calls *other)
+{
+	size_t common = 0;
+
+	while (common < one->count && common < other->count &&
+	       is_same(one->list[common].function, other->list[common].function) &&
+	       is_same(one->list[common].source, other->list[common].source))
+		common++;
+	return common;
+}
+
+/*
+ * Name who allocated the kind by the innermost calls, enough to tell it from others, and set the
+ * source line by one of them.
+ */
+static struct error *set_caller(struct leak_kind *kind, const struct own_calls *own, size_t enough,
+				size_t place)
+{
+	char *text = leak_calls_text(&own->all, enough);
+	char *calls = leak_calls_text(&own->all, SIZE_MAX);
+
 	free(kind->allocated_by);
+	free(kind->calls);
 	kind->allocated_by = text;
-	if (!frame->source)
+	kind->calls = calls;
+	TRY_MEMORY(text && calls);
+	if (!own->list[place].source)
 		return NULL;
 	free(kind->source);
-	kind->source = source_here(frame->source);
+	kind->source = source_here(own->list[place].source);
 	return kind->source ? NULL : &error_no_memory;
 }
 
 struct error *gate_name_caller(struct leak_kind *kind, const struct recorded *recorded,
 			       uint64_t stack)
 {
-	struct backtrace calls = { 0 };
-	struct error *error = recorded_calls(recorded, stack, &calls);
-	const struct frame *caller = error ? NULL : leak_stack_caller(&calls);
+	_cleanup_(own_calls_deinit) struct own_calls own = { 0 };
 
-	if (caller)
-		error = set_caller(kind, caller);
-	free(calls.frames);
-	return error;
+	TRY(own_calls_read(recorded, stack, &own));
+	return own.list ? set_caller(kind, &own, 1, 0) : NULL;
+}
+
+/*
+ * Name the callers of a kind whose largest stack is all[stack]. What all stacks have in common,
+ * such as a wrapper of malloc(), is not where it leaks.
+ */
+static struct error *name_caller(struct leak_kind *kind, const struct own_calls *all, size_t count,
+				 size_t stack)
+{
+	const struct own_calls *own = &all[stack];
+	size_t enough = 0, wrappers = own->count;
+
+	if (!own->list)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		size_t common = i == stack || !all[i].list ? 0 : count_common(own, &all[i]);
+
+		enough = common > enough ? common : enough;
+		if (i != stack && all[i].list && common < wrappers)
+			wrappers = common;
+	}
+	enough = enough < MOST_NAMED ? enough + 1 : MOST_NAMED;
+	return set_caller(kind, own, enough, wrappers < own->count ? wrappers : 0);
 }
 
 /*
@@ -83,14 +151,28 @@ struct error *gate_name_caller(struct leak_kind *kind, const struct recorded *re
  */
 static struct error *name_callers(struct leak_kinds *kinds, const struct leak_stacks *stacks)
 {
-	list_for_each(kind, kinds->list, kinds->count) {
-		size_t count;
-		const struct leak_stack *stack = leak_stacks_of(stacks, kind->fingerprint, &count);
+	size_t count = stacks->list.count < MOST_COMPARED ? stacks->list.count : MOST_COMPARED;
+	struct own_calls *all = calloc(count + 1, sizeof(*all));
+	struct error *error = all ? NULL : &error_no_memory;
 
-		if (leak_counts(kind) && stack)
-			TRY(gate_name_caller(kind, &stacks->recorded, stack->stack));
+	for (size_t i = 0; !error && i < count; i++)
+		error = own_calls_read(&stacks->recorded, stacks->list.items[i].stack, &all[i]);
+	for (size_t i = 0; !error && i < kinds->count; i++) {
+		size_t of_kind, place;
+		const struct leak_stack *stack =
+			leak_stacks_of(stacks, kinds->list[i].fingerprint, &of_kind);
+
+		if (!leak_counts(&kinds->list[i]) || !stack)
+			continue;
+		place = (size_t)(stack - stacks->list.items);
+		error = place < count ? name_caller(&kinds->list[i], all, count, place)
+				      : gate_name_caller(&kinds->list[i], &stacks->recorded,
+							 stack->stack);
 	}
-	return NULL;
+	for (size_t i = 0; all && i < count; i++)
+		own_calls_deinit(&all[i]);
+	free(all);
+	return error;
 }
 
 static struct error *find(struct analysis *analysis, struct leak_kinds *kinds,

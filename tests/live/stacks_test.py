@@ -6,6 +6,7 @@ and against valgrind.
 
 import collections
 import gzip
+import html
 import json
 import os
 import re
@@ -18,6 +19,12 @@ from harness import LiveTest
 
 OWN = re.compile(r"(by_\w+|first|second|others|recursion)\b")
 FLAGS = ("-g", "-O2", "-std=c++17", "-pthread")
+WRAPPED = """#include <stdlib.h>
+void *x_malloc(size_t size) { return malloc(size); }
+void load(void) { void *volatile lost = x_malloc(200); lost = x_malloc(200); lost = NULL; }
+void parse(void) { void *volatile lost = x_malloc(100); lost = NULL; }
+int main(void) { load(); parse(); return 0; }
+"""
 CRYSTAL = """
 class Coin
   @number : Int32
@@ -140,6 +147,30 @@ class StacksTest(LiveTest):
                        "region": {"startLine": line}}, places)
         with open(junit, encoding="utf-8") as file:
             self.assertIn("allocated by by_calloc", file.read())
+
+    def test_a_leak_is_told_from_others_by_who_called_a_wrapper(self):
+        """What all call is not where it leaks; reports have all calls."""
+        source = self.path("wrapped.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(WRAPPED)
+        program = harness.build(self.path("wrapped"), "cc", "-g", "-O0", source)
+        files = {"sarif": self.path("log.sarif"), "junit": self.path("junit.xml")}
+        result = harness.run(
+            harness.HEAPCORE, "run", *(f"-o{name}:{path}" for name, path in files.items()), "--",
+            program, stdin=subprocess.DEVNULL, cwd=self.folder,
+            env=harness.environment(GITHUB_ACTIONS="true"))
+        self.assertEqual(
+            re.findall(r"(?m)^    allocated by (.*)$", result.stderr),
+            ["x_malloc (wrapped.c:2) < load (wrapped.c:3)",
+             "x_malloc (wrapped.c:2) < parse (wrapped.c:4)"])
+        self.assertEqual(re.findall(r"::error file=(.*),title=.*, allocated by (.*)", result.stderr), [
+            (f"wrapped.c,line={line}",
+             f"x_malloc (wrapped.c:2) < {name} (wrapped.c:{line}) < main (wrapped.c:5)")
+            for line, name in ((3, "load"), (4, "parse"))])
+        for path in files.values():
+            with open(path, encoding="utf-8") as file:
+                self.assertIn("allocated by x_malloc (wrapped.c:2) < load (wrapped.c:3) < main",
+                              html.unescape(file.read()))
 
     def test_nothing_is_run_again_where_nothing_counts(self):
         counter = self.path("counter")

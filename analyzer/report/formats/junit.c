@@ -81,10 +81,11 @@ static void write_leak(struct report *report, const struct value *values)
 {
 	const char *state = report_text_of(report, values, "state");
 	const char *kind = report_text_of(report, values, "kind");
-	const char *by = report_text_of(report, values, "allocated by");
+	const char *by = report_text_of(report, values, "calls");
 	_cleanup_(free) char *name = NULL, *text = NULL;
 	struct outcome outcome = { 0 };
 
+	by = by && *by ? by : report_text_of(report, values, "allocated by");
 	name = format_text("%s %s", report_text_of(report, values, "fingerprint"), kind);
 	text = format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations, %" PRIu64
 			   " bytes, the first at 0x%" PRIx64 "%s%s",

@@ -116,7 +116,8 @@ static char *leak_message(const struct report *report, const struct value *value
 	if (absent)
 		return format_text("The leak of %s, %" PRIu64 " accepted by the baseline, is gone.",
 				   report_text_of(report, values, "kind"), roots);
-	by = report_text_of(report, values, "allocated by");
+	by = report_text_of(report, values, "calls");
+	by = by && *by ? by : report_text_of(report, values, "allocated by");
 	return format_text("%s leak, %" PRIu64 " x %s: %" PRIu64 " allocations of %" PRIu64
 			   " bytes lost in total%s%s; the first is at 0x%" PRIx64 ".",
 			   strcmp(verdict, "likely") == 0 ? "Likely" : "Certain", roots,
