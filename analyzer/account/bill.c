@@ -19,6 +19,7 @@ enum row {
 	ROW_FIBERS_TOUCHED,
 	ROW_FIBERS_UNTOUCHED,
 	ROW_FINISHED,
+	ROW_UNJOINED,
 	ROW_CODE,
 	ROW_CONSTANTS,
 	ROW_DATA,
@@ -46,6 +47,7 @@ static const struct {
 	[ROW_FIBERS_TOUCHED] = { "stacks", "fibers: was used" },
 	[ROW_FIBERS_UNTOUCHED] = { "stacks", "fibers: never used" },
 	[ROW_FINISHED] = { "stacks", "of ended threads" },
+	[ROW_UNJOINED] = { "stacks", "of threads nobody joined" },
 	[ROW_CODE] = { "modules", "code" },
 	[ROW_CONSTANTS] = { "modules", "read-only data" },
 	[ROW_DATA] = { "modules", "data" },
@@ -147,12 +149,6 @@ static void count_part(struct maker *maker, struct stack_account *account, enum 
 	      (struct extent_sum){ sum.mapped - sum.resident, 0 });
 }
 
-/* glibc keeps stacks that vanished for later threads, too. */
-static bool has_ended(const struct stack *stack)
-{
-	return stack->kind == STACK_FINISHED || stack->kind == STACK_VANISHED;
-}
-
 static struct error *count_stack(void *data, row_number number, uint64_t start, uint64_t end)
 {
 	struct maker *maker = data;
@@ -164,8 +160,9 @@ static struct error *count_stack(void *data, row_number number, uint64_t start, 
 	maker->counted = number + 1;
 	if (number % PARTS == PART_GUARD)
 		count(maker, &account->guard, ROW_GUARD, sum);
-	else if (has_ended(account->stack))
-		count(maker, &account->touched, ROW_FINISHED, sum);
+	else if (stack_has_ended(account->stack))
+		count(maker, &account->touched,
+		      account->stack->kind == STACK_UNJOINED ? ROW_UNJOINED : ROW_FINISHED, sum);
 	else
 		count_part(maker, account, ROW_STACKS_USED, number % PARTS, start, end);
 	return NULL;
@@ -220,7 +217,7 @@ static struct error *claim_stack(struct maker *maker, size_t number, const struc
 	row_number row = (row_number)(number * PARTS);
 
 	TRY(ledger_claim(maker->ledger, stack->start, guard, row + PART_GUARD));
-	if (has_ended(stack))
+	if (stack_has_ended(stack))
 		return ledger_claim(maker->ledger, guard, stack->end, row + PART_USED);
 	TRY(claim_below(maker, guard, live, row));
 	return ledger_claim(maker->ledger, live, stack->end, row + PART_USED);

@@ -1,6 +1,7 @@
 #include "analyzer/program/program.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
 #include "analyzer/program/program_parts.h"
 
 #include <elf.h>
@@ -41,6 +42,27 @@ static struct error *read_threads(struct program *program)
 	return NULL;
 }
 
+/* Some wait to be joined in any program; so many are lost. */
+static void report_unjoined(const struct program *program, struct findings *findings)
+{
+	enum { MOST_WAITING = 16 };
+	char mapped[NUMBER_SIZE];
+	uint64_t bytes = 0;
+	size_t count = 0;
+
+	list_for_each(stack, program->stacks, program->stack_count) {
+		if (stack->kind != STACK_UNJOINED)
+			continue;
+		count++;
+		bytes += stack->end - stack->start;
+	}
+	if (count > MOST_WAITING)
+		findings_add(
+			findings, FINDING_NOTE,
+			"%zu threads have ended and were neither joined nor detached: their stacks, %s of addresses, are never used again",
+			count, in_largest_unit(bytes, mapped));
+}
+
 struct error *program_create(const struct image *image, struct findings *findings,
 			     struct program **ret)
 {
@@ -55,6 +77,7 @@ struct error *program_create(const struct image *image, struct findings *finding
 	TRY(program_find_stacks(program));
 	TRY(program_find_thread_memory(program));
 	program_report_missing(program, findings);
+	report_unjoined(program, findings);
 	*ret = take(program);
 	return NULL;
 }
@@ -101,6 +124,7 @@ const char *stack_kind_name(enum stack_kind kind)
 		[STACK_MAIN] = "main",
 		[STACK_THREAD] = "thread",
 		[STACK_FINISHED] = "finished thread",
+		[STACK_UNJOINED] = "unjoined thread",
 		[STACK_VANISHED] = "vanished thread",
 	};
 

@@ -24,6 +24,7 @@ enum stack_kind {
 	STACK_MAIN,	/* the kernel's: below the auxiliary vector */
 	STACK_THREAD,	/* of a thread made by pthread_create() */
 	STACK_FINISHED, /* of such a thread that has ended */
+	STACK_UNJOINED, /* likewise, until somebody asks for its result */
 	STACK_VANISHED, /* of one of the process that forked this one */
 };
 
@@ -34,6 +35,12 @@ struct stack {
 	uint64_t live, live_end;
 	uint32_t thread; /* an index, or NO_THREAD for a finished one */
 };
+
+/* True if its thread is gone; glibc keeps stacks that vanished for later threads, too. */
+static inline bool stack_has_ended(const struct stack *stack)
+{
+	return stack->kind >= STACK_FINISHED;
+}
 
 enum { NO_THREAD = UINT32_MAX };
 
@@ -159,5 +166,5 @@ static inline uint64_t thread_live(const struct thread *thread, uint64_t start)
 
 const struct stack *program_find_stack(const struct program *program, uint64_t address);
 
-/* "main", "thread", "finished thread" or "vanished thread". */
+/* "main", "thread", "finished thread", "unjoined thread" or "vanished thread". */
 const char *stack_kind_name(enum stack_kind kind);

@@ -210,7 +210,7 @@ static struct error *add_finished(struct program *program, const struct descript
 	uint64_t dtv = (uint64_t)program->image->arch->pthread.dtv;
 	bool over = descriptor->tid < 0 || descriptor->detached || descriptor->freed;
 	struct stack stack = {
-		.kind = STACK_FINISHED,
+		.kind = over ? STACK_FINISHED : STACK_UNJOINED,
 		.start = descriptor->start,
 		.live = descriptor->address,
 		.live_end = over ? descriptor->address + program->pthread_pointer + dtv +

@@ -202,7 +202,7 @@ struct error *program_find_thread_memory(struct program *program)
 			TRY(add_range(program, table));
 	}
 	list_for_each(stack, program->stacks, program->stack_count) {
-		if (stack->kind == STACK_FINISHED || stack->kind == STACK_VANISHED)
+		if (stack_has_ended(stack))
 			TRY(add_range(program,
 				      (struct memory_range){ stack->live, stack->live_end }));
 	}

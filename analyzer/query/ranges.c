@@ -56,6 +56,7 @@ static bool stack_range(const struct analysis *analysis, size_t number, struct r
 		[STACK_MAIN] = "Main stacks",
 		[STACK_THREAD] = "Thread stacks",
 		[STACK_FINISHED] = "Stacks of finished threads",
+		[STACK_UNJOINED] = "Stacks of finished threads that were not joined",
 		[STACK_VANISHED] = "Stacks of threads that vanished in a fork",
 	};
 	const struct program *program = analysis_program(analysis);

@@ -365,6 +365,7 @@ static const char *stack_phrase(enum stack_kind kind)
 		[STACK_MAIN] = "the main thread's stack",
 		[STACK_THREAD] = "a thread's stack",
 		[STACK_FINISHED] = "the stack of a thread that has ended",
+		[STACK_UNJOINED] = "the stack of a thread that has ended and was not joined",
 		[STACK_VANISHED] = "the stack of a thread that vanished in a fork",
 	};
 

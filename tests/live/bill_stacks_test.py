@@ -5,7 +5,7 @@ guard pages, threads that have ended, pages that were given back.
 
 import unittest
 
-from harness import LiveTest, snap, tables
+from harness import LiveTest, ask, snap, tables
 
 PAGE, KILOBYTE, MEGABYTE = 1 << 12, 1 << 10, 1 << 20
 STACK, THREADS, BUFFERS, BUFFER = 512 * KILOBYTE, 4, 6, 256 * KILOBYTE
@@ -132,6 +132,11 @@ int main(int count, char **arguments)
 	case 'z': start_threads(fill, what, 0); break;
 	case 'd': start_threads(call_deep, NULL, 0); break;
 	case 'e': start_threads(end, NULL, THREADS / 2); sleep(1); break;
+	case 'j':
+		for (int i = 0; i < 5; i++)
+			start_threads(end, NULL, 0);
+		sleep(1);
+		break;
 	case 'b': make_buffers(); break;
 	case 'f': make_fiber(); break;
 	case 'g': give_back(); break;
@@ -181,7 +186,18 @@ class BillStacks(LiveTest):
         self.assertLess(self.resident(bill, "unused zeros"), THREADS * STACK // 4)
 
     def test_ended_threads_count_once(self):
-        self.assertEqual(self.bill("ended")["of ended threads"]["count"], THREADS)
+        bill = self.bill("ended")
+        self.assertEqual(bill["of ended threads"]["count"], THREADS // 2)
+        self.assertEqual(bill["of threads nobody joined"]["count"], THREADS // 2)
+        self.assertNotIn("neither joined", ask(self.path("core"), "list", "stacks").stderr)
+
+    def test_threads_that_nobody_joined_are_said(self):
+        lost = 5 * THREADS
+        self.assertEqual(self.bill("joined by nobody")["of threads nobody joined"]["count"], lost)
+        result = ask(self.path("core"), "list", "stacks")
+        self.assertIn(f"{lost} threads have ended and were neither joined nor detached: their "
+                      "stacks, ", result.stderr)
+        self.assertEqual(result.stdout.count("unjoined thread"), lost)
 
     def test_guarded_buffers_are_no_stacks(self):
         self.assertNotIn("stacks, by guard pages", self.bill("buffers"))

@@ -329,7 +329,7 @@ TEST(thread_that_can_be_joined_keeps_its_descriptor)
 	add_block(&process, BLOCK, 0);
 	link_block(&process, BLOCK);
 	process_open(&process);
-	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, BLOCK + SIZE);
+	assert_stack(&process, BLOCK, STACK_UNJOINED, DESCRIPTOR, BLOCK + SIZE);
 }
 
 TEST(detached_thread_that_has_ended_is_over)
@@ -382,7 +382,7 @@ TEST(running_threads_on_the_list_are_not_finished)
 	assert_int_equal(process.program->stack_count, 4);
 	assert_stack(&process, BLOCK, STACK_FINISHED, DESCRIPTOR, DESCRIPTOR + 16);
 	assert_stack(&process, second, STACK_THREAD, second + 0x10000 - RED_ZONE, second + SIZE);
-	assert_stack(&process, third, STACK_FINISHED, third + (DESCRIPTOR - BLOCK), third + SIZE);
+	assert_stack(&process, third, STACK_UNJOINED, third + (DESCRIPTOR - BLOCK), third + SIZE);
 }
 
 /* In the child of a fork, which has one of the threads and all stacks. */
