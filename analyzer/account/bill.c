@@ -47,7 +47,7 @@ static const struct {
 	[ROW_FIBERS_TOUCHED] = { "stacks", "fibers: was used" },
 	[ROW_FIBERS_UNTOUCHED] = { "stacks", "fibers: never used" },
 	[ROW_FINISHED] = { "stacks", "of ended threads" },
-	[ROW_UNJOINED] = { "stacks", "of threads nobody joined" },
+	[ROW_UNJOINED] = { "stacks", "of threads never joined" },
 	[ROW_CODE] = { "modules", "code" },
 	[ROW_CONSTANTS] = { "modules", "read-only data" },
 	[ROW_DATA] = { "modules", "data" },
@@ -514,8 +514,19 @@ static void count_unknown(struct maker *maker, row_number row, const struct unkn
 				  (struct amount){ 1, sum.mapped - free, sum.resident - free });
 }
 
+/* True if nothing in the core can refer to what has no guess: all that could was looked through. */
+static bool is_unreferenced(const struct maker *maker, enum bill_detail detail)
+{
+	if (detail < BILL_GUESSES || findings_incomplete(analysis_findings(maker->analysis)))
+		return false;
+	array_for_each(unknown, &maker->unknowns)
+		if (!*unknown->guess)
+			return true;
+	return false;
+}
+
 /* Guesses that are alike share a row; what has none is unexplained. */
-static struct error *add_unknowns(struct maker *maker)
+static struct error *add_unknowns(struct maker *maker, enum bill_detail detail)
 {
 	size_t first = ledger_row_count(maker->ledger);
 	const struct unknown *unknowns = maker->unknowns.items;
@@ -527,7 +538,8 @@ static struct error *add_unknowns(struct maker *maker)
 		TRY(find_row(maker->ledger, first, unknowns[i].guess, &row));
 		count_unknown(maker, row, &unknowns[i]);
 	}
-	TRY(ledger_add_row(maker->ledger, BILL_UNEXPLAINED, "", &row));
+	TRY(ledger_add_row(maker->ledger, BILL_UNEXPLAINED,
+			   is_unreferenced(maker, detail) ? "no pointer leads there" : "", &row));
 	for (size_t i = 0; i < maker->unknowns.count; i++)
 		if (!*unknowns[i].guess)
 			count_unknown(maker, row, &unknowns[i]);
@@ -569,7 +581,7 @@ static struct error *add_others(struct bill *bill, struct analysis *analysis,
 	if (!error && detail >= BILL_GUESSES)
 		error = bill_guess(&maker.unknowns, analysis);
 	if (!error)
-		error = add_unknowns(&maker);
+		error = add_unknowns(&maker, detail);
 	array_release(&maker.unknowns);
 	return error;
 }

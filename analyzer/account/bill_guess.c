@@ -7,6 +7,7 @@
 enum { PIECES_LOOKED_AT = 1 << 10, MOST_GUARD = 1 << 16 };
 
 static const char RESERVED[] = "reserved (PROT_NONE)";
+static const char HELD_BY_MAPPED[] = "held by other memory";
 
 struct guessing {
 	struct unknowns *unknowns;
@@ -299,6 +300,51 @@ static struct error *guess_by_heap(struct guessing *guessing)
 	return NULL;
 }
 
+static void guess_by_registers(struct guessing *guessing)
+{
+	const struct image *image = guessing->image;
+
+	for (uint32_t i = 0; i < image->thread_count; i++)
+		for (size_t j = 0; j < MOST_REGISTERS; j++) {
+			struct unknown *unknown =
+				find_unknown(guessing->unknowns, image->threads[i].registers[j]);
+
+			if (unknown)
+				set_guess(unknown, "held by a stack");
+		}
+}
+
+static struct error *scan_shared(struct guessing *guessing)
+{
+	const struct program *program = analysis_program(guessing->analysis);
+
+	list_for_each(region, guessing->image->regions, guessing->image->region_count)
+		if (region->mapping && region->bytes &&
+		    !program_find_module(program, region->start))
+			TRY(scan(guessing, region->start, region->end, HELD_BY_MAPPED));
+	return NULL;
+}
+
+/* Guess by memory that has a guess itself, and refers to it directly or not. */
+static struct error *guess_by_others(struct guessing *guessing)
+{
+	bool is_over = false;
+
+	guess_by_registers(guessing);
+	TRY(scan_shared(guessing));
+	while (!is_over) {
+		is_over = true;
+		array_for_each(unknown, guessing->unknowns) {
+			if (!*unknown->guess || unknown->is_scanned)
+				continue;
+			unknown->is_scanned = true;
+			is_over = false;
+			TRY(scan(guessing, unknown->start, unknown->end, HELD_BY_MAPPED));
+		}
+	}
+	return NULL;
+}
+
 struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 {
 	struct guessing guessing = {
@@ -321,5 +367,7 @@ struct error *bill_guess(struct unknowns *unknowns, struct analysis *analysis)
 	if (!error && find_bounds(&guessing))
 		error = guess_by_heap(&guessing);
 	guess_each(&guessing, guess_by_zeros);
+	if (!error && find_bounds(&guessing))
+		error = guess_by_others(&guessing);
 	return error;
 }

@@ -19,6 +19,7 @@ struct unknown {
 	uint64_t start, end;
 	const struct region *region; /* the first; others if parts were cut */
 	char guess[GUESS_SIZE];	     /* whose it is; empty: none */
+	bool is_scanned;	     /* for what it refers to */
 };
 
 struct unknowns {

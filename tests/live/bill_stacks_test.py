@@ -86,8 +86,15 @@ static char *make_guarded(size_t size)
 	return start + PAGE;
 }}
 
+static char *kept[2];
+
+/* One that only another one refers to, which is kept; and those that nothing refers to. */
 static void make_buffers(void)
 {{
+	kept[0] = make_guarded({BUFFER});
+	*(char **)kept[0] = make_guarded({BUFFER});
+	**(char **)kept[0] = 'k';
+
 	for (int i = 0; i < {BUFFERS}; i++)
 		memset(make_guarded({BUFFER}), 'k', {BUFFER});
 }}
@@ -110,8 +117,6 @@ static void make_fiber(void)
 	memset(&there, 0, sizeof(there));
 	memset(&here, 0, sizeof(here));
 }}
-
-static char *kept[2];
 
 static void give_back(void)
 {{
@@ -188,19 +193,23 @@ class BillStacks(LiveTest):
     def test_ended_threads_count_once(self):
         bill = self.bill("ended")
         self.assertEqual(bill["of ended threads"]["count"], THREADS // 2)
-        self.assertEqual(bill["of threads nobody joined"]["count"], THREADS // 2)
+        self.assertEqual(bill["of threads never joined"]["count"], THREADS // 2)
         self.assertNotIn("neither joined", ask(self.path("core"), "list", "stacks").stderr)
 
     def test_threads_that_nobody_joined_are_said(self):
         lost = 5 * THREADS
-        self.assertEqual(self.bill("joined by nobody")["of threads nobody joined"]["count"], lost)
+        self.assertEqual(self.bill("joined by nobody")["of threads never joined"]["count"], lost)
         result = ask(self.path("core"), "list", "stacks")
         self.assertIn(f"{lost} threads have ended and were neither joined nor detached: their "
                       "stacks, ", result.stderr)
         self.assertEqual(result.stdout.count("unjoined thread"), lost)
 
     def test_guarded_buffers_are_no_stacks(self):
-        self.assertNotIn("stacks, by guard pages", self.bill("buffers"))
+        bill = self.bill("buffers")
+        self.assertNotIn("stacks, by guard pages", bill)
+        self.assertEqual(bill["no pointer leads there"]["count"], BUFFERS)
+        self.assertEqual(bill["no pointer leads there"]["mapped"], BUFFERS * BUFFER)
+        self.assertEqual(bill["held by other memory"]["mapped"], BUFFER)
 
     def test_stack_of_the_program_is_one(self):
         self.assertEqual(self.bill("fiber")["stacks, by guard pages"]["mapped"], BUFFER)
