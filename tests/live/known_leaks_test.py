@@ -8,9 +8,11 @@ import shutil
 import sys
 import unittest
 
+import preloaded
 from harness import HEAPCORE, LiveTest, run, tables as tables_of
 
 LOST, SIZE = 100, 72
+TCMALLOC = "libtcmalloc_minimal.so.4"
 
 # Stands for an extension that loses blocks, in any interpreter.
 PRELOADED = f"""
@@ -121,6 +123,12 @@ class KnownLeaks(LiveTest):
         self.assertGreater(known["count"], 500)
         shown = tables_of(core, "gate", "--no-known", expected=(1,))
         self.assertEqual(sum(leak["allocations"] for leak in shown["leak"]), known["count"])
+
+    @unittest.skipUnless(preloaded.is_there(TCMALLOC), "there is no libtcmalloc-minimal4")
+    def test_what_tcmalloc_loses_when_it_starts_is_known(self):
+        status, tables, said = self.gate("env", f"LD_PRELOAD={TCMALLOC}", "/bin/true")
+        self.assertEqual((status, [row["owner"] for row in tables["known leak"]]),
+                         (0, ["tcmalloc"]), said)
 
     def test_known_leaks_are_counted_and_can_be_shown(self):
         if not shutil.which("perl"):
