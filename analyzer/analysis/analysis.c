@@ -227,6 +227,7 @@ void analysis_destroy(struct analysis *analysis)
 		bitmap_deinit(&analysis->anchored_by[i]);
 	bitmap_deinit(&analysis->at_risk);
 	counts_deinit(&analysis->counts);
+	counts_deinit(&analysis->lost_counts);
 	liveness_deinit(&analysis->liveness);
 	bitmap_deinit(&analysis->anchored);
 	cleanup_graph_destroy(&analysis->incoming_lost);
@@ -300,6 +301,7 @@ PART(const struct leaks *, leaks, STAGE_LEAKS, analysis->leaks)
 PART(const struct dominators *, dominators, STAGE_DOMINATORS, analysis->dominators)
 PART(const struct variables *, variables, STAGE_IMAGE, analysis->variables)
 PART(const struct sharers *, sharers, STAGE_SHARERS, analysis->sharers)
+PART(const struct counts *, lost_counts, STAGE_LOST_COUNTS, &analysis->lost_counts)
 PART(const struct disguises *, disguised, STAGE_IMAGE, &analysis->disguised)
 PART(struct debug *, debug, STAGE_DEBUG, analysis->debug)
 PART(struct classes *, classes, STAGE_CLASSES, analysis->classes)

@@ -65,6 +65,7 @@ enum stage {
 	STAGE_TYPES,	       /* types of allocations by debug information */
 	STAGE_LEAKED_PATTERNS, /* patterns of unreachable ones only, sooner */
 	STAGE_LEAKED_TYPES,    /* types, or likely types, of leaked allocations */
+	STAGE_LOST_COUNTS,     /* counts of references that are more than these */
 	STAGE_SITES,	       /* which calls allocate values of which types */
 	STAGES,
 };
@@ -297,6 +298,12 @@ struct error *analysis_build_ahead(struct analysis *analysis);
 
 /* True if such a stage is left to build. */
 bool analysis_has_ahead(const struct analysis *analysis);
+
+/*
+ * The blocks, reachable or not, whose count of references is more than the words that may be such,
+ * in .lost: std::shared_ptr, objects of runtimes that count (STAGE_LOST_COUNTS).
+ */
+const struct counts *analysis_lost_counts(const struct analysis *analysis);
 
 /* Used and reachable from a root; used, not reachable and lost for ever (STAGE_REACHABILITY). */
 const struct bitmap *analysis_anchored(const struct analysis *analysis);

@@ -26,6 +26,7 @@ struct analysis {
 	struct bitmap anchored;
 	struct liveness liveness; /* of what is not */
 	struct counts counts;	  /* of the objects among these: see analysis_lost_count() */
+	struct counts lost_counts; /* of all that is counted */
 	bool counts_known;
 	bool is_told[STAGE_NOTES];
 	struct bitmap at_risk; /* no words: nothing is collectable */
@@ -116,6 +117,7 @@ static inline bool analysis_is_narrow(const struct analysis *analysis)
 /* Recipes whose stages are built by files of their own. */
 struct error *build_reachability(struct analysis *analysis);
 struct error *build_collector(struct analysis *analysis);
+struct error *build_lost_counts(struct analysis *analysis);
 
 /* Mark what is used and reachable from the targets of those kinds of roots. */
 struct error *analysis_mark(struct analysis *analysis, enum root_kind first, enum root_kind last,

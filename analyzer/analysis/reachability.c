@@ -147,8 +147,8 @@ static struct error *find_counts(struct analysis *analysis, const struct bitmap 
 struct error *analysis_lost_count(struct analysis *analysis, allocation_id id,
 				  const struct lost_count **ret)
 {
-	*ret = NULL;
-	if (!analysis->costs[STAGE_REACHABILITY].built)
+	*ret = counts_lost(&analysis->lost_counts, id);
+	if (*ret || !analysis->costs[STAGE_REACHABILITY].built)
 		return NULL;
 	/* They are not in a side file. */
 	TRY(find_counts(analysis, analysis_unreachable(analysis)));

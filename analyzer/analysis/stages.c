@@ -481,6 +481,7 @@ COUNT(incoming, graph_edge_count(analysis->incoming))
 COUNT(dominators, dominators_count(analysis->dominators))
 COUNT(sharers, sharers_count(analysis->sharers))
 COUNT(disguised, analysis->disguised.list.count)
+COUNT(lost_counts, analysis->lost_counts.lost.count)
 COUNT(modules, analysis->program->module_count)
 COUNT(objects, runtimes_class_count(analysis->runtimes))
 COUNT(object_paths, object_paths_count(analysis->object_paths))
@@ -658,6 +659,10 @@ const struct recipe analysis_recipes[STAGES] = {
 				 "typed",
 				 { STAGE_TYPE_TABLE, STAGE_CLASSES },
 				 MADE(leaked_types, leaked_types) },
+	[STAGE_LOST_COUNTS] = { "lost counts",
+				"allocations",
+				{ STAGE_OWNERS, STAGE_CLASSES },
+				MADE(lost_counts, lost_counts) },
 	[STAGE_SITES] = { "allocating calls",
 			  "calls",
 			  { STAGE_TYPE_TABLE, STAGE_CLASSES },

@@ -227,6 +227,14 @@ struct error *select_waste(struct analysis *analysis, const struct set_arguments
 	return NULL;
 }
 
+struct error *select_lostcount(struct analysis *analysis, const struct set_arguments *arguments,
+			       struct members *ret)
+{
+	array_for_each(lost, &analysis_lost_counts(analysis)->lost)
+		bitmap_set(&ret->set, lost->id);
+	return NULL;
+}
+
 /* Select the set stored by that name; NEW_SET and SURVIVED_SET exist only after a comparison. */
 struct error *select_named(struct analysis *analysis, const struct set_arguments *arguments,
 			   struct members *ret)

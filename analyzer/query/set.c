@@ -189,6 +189,13 @@ static const struct set
 				     "explain duplicates --limit 3",
 			  .description =
 				  "The first of several equal ones is not a member. 'waste' shows how many bytes they take." },
+			{ "lostcount",
+			  "allocations whose count of references is more than the holders",
+			  STAGE_LOST_COUNTS, .select = select_lostcount,
+			  .example = "summarize lostcount\n"
+				     "describe lostcount --limit 3",
+			  .description =
+				  "Somebody took a reference that is gone, so they are never freed: control blocks of std::shared_ptr, and objects of Python and GLib. All words in use that may be a holder's count as such." },
 			{ "zeros", "used allocations that hold nothing but zeros", STAGE_PATTERNS,
 			  .select = select_waste, .choice = CHOICE_ZEROS,
 			  .example = "list zeros --sort-by bytes --limit 3",

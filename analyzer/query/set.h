@@ -75,8 +75,8 @@ enum {
 
 /* The selectors of the table, in selectors.c. */
 set_selector select_all, select_at_roots, select_atrisk, select_chain, select_code,
-	select_allocation, select_incoming, select_leakroots, select_likelyheld, select_managed,
-	select_named, select_outgoing, select_unreferenced, select_waste;
+	select_allocation, select_incoming, select_leakroots, select_likelyheld, select_lostcount,
+	select_managed, select_named, select_outgoing, select_unreferenced, select_waste;
 
 /* Add the leaked allocations that no other leaked one refers to. STAGE_REACHABILITY is built. */
 void unreferenced_find(const struct analysis *analysis, struct bitmap *ret);

@@ -196,6 +196,14 @@ static struct error *fill_duplicates(struct sql *sql, struct report *report)
 	return NULL;
 }
 
+static struct error *fill_lost_counts(struct sql *sql, struct report *report)
+{
+	TRY(analysis_need(sql->analysis, STAGE_LOST_COUNTS));
+	array_for_each(lost, &analysis_lost_counts(sql->analysis)->lost)
+		report_row(report, lost->id, lost->count, (uint64_t)lost->found);
+	return NULL;
+}
+
 static struct error *fill_core(struct sql *sql, struct report *report)
 {
 	const struct image *image = analysis_image(sql->analysis);
@@ -236,6 +244,11 @@ static const struct stored_table tables[] = {
 	    TABLE("duplicate", NULL, { "id", VALUE_NUMBER }) },
 	  NULL,
 	  fill_duplicates },
+	{ { "allocations whose count of references is more than the holders that were found",
+	    TABLE("lost_count", NULL, { "id", VALUE_NUMBER }, { "count", VALUE_COUNT },
+		  { "found", VALUE_COUNT }) },
+	  NULL,
+	  fill_lost_counts },
 	{ { "where allocators allocate" }, "arenas" },
 	{ { "mapped memory" }, "maps" },
 	{ { "the program and its libraries" }, "modules" },

@@ -297,21 +297,27 @@ static const struct table allocation_table = DESCRIBED_TABLE("allocation", DESCR
 /* Used with annotations, which come in front of the empty line. */
 static const struct table annotated_table = DESCRIBED_TABLE("allocation", DESCRIPTION);
 
-/* Say of an object that somebody lost a reference to it, behind how it is kept; false: nobody did.
+/*
+ * Say that somebody lost a reference to it, behind how an object of a runtime is kept; false:
+ * nobody did.
  */
 static bool tell_lost(struct describer *describer, allocation_id id, char *ret, size_t size)
 {
 	const struct lost_count *lost = NULL;
-	size_t length = strlen(ret);
+	bool is_object = runtimes_space_of(analysis_runtimes(describer->analysis), id) != NULL;
+	size_t length;
 	struct error *error = analysis_lost_count(describer->analysis, id, &lost);
 
 	if (error)
 		error_destroy(error);
-	if (lost)
-		snprintf(ret + length, size - length,
-			 ", of which %" PRIu32 " were found: C code lost %" PRIu64, lost->found,
-			 lost->count - lost->found);
-	return lost;
+	if (!lost)
+		return false;
+	if (!ret[0])
+		snprintf(ret, size, "kept by a count of %" PRIu64 " references", lost->count);
+	length = strlen(ret);
+	snprintf(ret + length, size - length, ", of which %" PRIu32 " were found: %s %" PRIu64,
+		 lost->found, is_object ? "C code lost" : "lost", lost->count - lost->found);
+	return true;
 }
 
 void describe_allocation(struct describer *describer, allocation_id id)
@@ -324,7 +330,7 @@ void describe_allocation(struct describer *describer, allocation_id id)
 	_cleanup_(type_reason_deinit) struct type_reason reason = { NULL };
 	_cleanup_(free) char *allocated_by = NULL;
 	struct memory_view view;
-	char kept[160];
+	char kept[160] = "";
 
 	note_pattern(describer, id, &text);
 	note_type(describer, id, &text, &reason);
@@ -335,8 +341,8 @@ void describe_allocation(struct describer *describer, allocation_id id)
 			liveness_title(describer_state(describer, id)));
 	report_add(report, text.name, text.part);
 	report_type(report, &reason, allocated_by);
-	if (runtimes_tell(analysis_runtimes(describer->analysis), id, kept, sizeof(kept)) &&
-	    tell_lost(describer, id, kept, sizeof(kept)))
+	runtimes_tell(analysis_runtimes(describer->analysis), id, kept, sizeof(kept));
+	if (tell_lost(describer, id, kept, sizeof(kept)))
 		report_set(report, "kept", kept);
 	view = rows_view(describer->analysis, start, size, describer->selection);
 	report_set(report, "contents", VALUE_IF(describer->selection->has_show_up_to, &view));

@@ -36,7 +36,7 @@ PLACES = {
 SILENT = {"redirect", "quit", "exit", "history"}
 # What this core has none of: a collector, an interpreter, fibers, what gcore leaves
 # out, and what the compiler decides.
-EMPTY = re.compile(r"collectable|likelyheld|iseqs|unswept|garbage|atrisk|inaccessible|fibers"
+EMPTY = re.compile(r"collectable|likelyheld|lostcount|iseqs|unswept|garbage|atrisk|inaccessible|fibers"
                    r"|registeranchor|integeranchor|kernelanchor|^objects\b|# none")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\.\.\.")
 BLOCK = re.compile(r"^Examples?:\n\n?((?: {4}.*\n?)+)", re.MULTILINE)

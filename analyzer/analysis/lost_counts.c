@@ -1,0 +1,220 @@
+/*
+ * Counts of references that do not add up, see analysis_lost_counts().
+ *
+ * A holder of a counted block has its address, or another that the kind of block names. All words
+ * that may be such are counted: those of used allocations, unless they stand in parts that hold
+ * nothing any more, and those of roots. Upper and lower bits that are no address are ignored, as
+ * tagged pointers hold, too. So what is found is at least what is there, and a count that is larger
+ * is lost for certain, as long as holders have addresses.
+ *
+ *	found   words that may be a holder's
+ *	count   of holders, those by weak pointers among them
+ */
+#include "analyzer/analysis/parts.h"
+
+#include "analyzer/base/address_map.h"
+#include "analyzer/classify/control_block.h"
+#include "analyzer/classify/reference_judge.h"
+#include "analyzer/classify/type_names.h"
+
+#include <string.h>
+
+struct counted {
+	uint64_t holder, other; /* addresses that holders have; 0: no other */
+	uint64_t count;
+	uint32_t found;
+	allocation_id id;
+};
+
+struct counting {
+	struct analysis *analysis;
+	struct view view;
+	struct reference_judge judge;
+	ARRAY(struct counted) list; /* by id */
+	struct address_map places;  /* by address of holders: places in the list */
+	struct bitmap targets;
+	uint64_t first, last; /* of these addresses */
+};
+
+static void counting_deinit(struct counting *counting)
+{
+	array_release(&counting->list);
+	table_release(&counting->places);
+	bitmap_deinit(&counting->targets);
+}
+DEFINE_DEINIT(counting_deinit, struct counting)
+
+/* std::shared_ptr: its weak pointers have the address of the control block, too. */
+static bool read_control_block(struct counting *counting, allocation_id id,
+			       struct memory_range range, struct counted *ret)
+{
+	const struct analysis *analysis = counting->analysis;
+	struct shared_counts counts;
+	uint64_t vtable;
+
+	if (!view_word(&counting->view, range.start, &vtable) ||
+	    !program_find_module(analysis->program, vtable) ||
+	    !classes_is_class(analysis->classes, vtable) ||
+	    classes_control_block(analysis->classes, vtable) == NO_CONTROL_BLOCK ||
+	    !control_block_read(&counting->view, range.start, &counts))
+		return false;
+	ret->holder = range.start;
+	ret->count = counts.uses + counts.weak;
+	return true;
+}
+
+static bool read_object(struct counting *counting, allocation_id id, struct memory_range range,
+			struct counted *ret)
+{
+	struct object_liveness liveness;
+
+	if (!runtimes_count_of(counting->analysis->runtimes, id, &liveness))
+		return false;
+	ret->holder = liveness.address;
+	ret->count = liveness.count;
+	return true;
+}
+
+static bool (*const readers[])(struct counting *, allocation_id, struct memory_range,
+			       struct counted *) = { read_control_block, read_object };
+
+static struct error *add_holder(struct counting *counting, uint64_t address)
+{
+	if (!address || address_map_find(&counting->places, address) != NOT_IN_MAP)
+		return NULL;
+	counting->first = MIN(counting->first, address);
+	counting->last = MAX(counting->last, address);
+	return address_map_add(&counting->places, address, (uint32_t)counting->list.count);
+}
+
+static struct error *find_counted(struct counting *counting)
+{
+	const struct allocation_index *index = counting->analysis->index;
+	size_t hint = 0;
+
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		struct counted counted = { .id = (allocation_id)id };
+		bool is_counted = false;
+
+		for (size_t i = 0; i < COUNT_OF(readers) && !is_counted; i++)
+			is_counted = readers[i](counting, counted.id, range, &counted);
+		if (!is_counted || !counted.count)
+			continue;
+		TRY(add_holder(counting, counted.holder));
+		TRY(add_holder(counting, counted.other));
+		TRY(array_append(&counting->list, counted));
+		bitmap_set(&counting->targets, id);
+	}
+	return NULL;
+}
+
+/* The block that a holder with the word has; NULL: none. */
+static struct counted *find_held(const struct counting *counting, uint64_t word)
+{
+	static const uint64_t ADDRESS = 0xfffffffffff8;
+	uint32_t place;
+
+	word &= ADDRESS;
+	if (word - counting->first > counting->last - counting->first)
+		return NULL;
+	place = address_map_find(&counting->places, word);
+	return place == NOT_IN_MAP ? NULL : &counting->list.items[place];
+}
+
+static void count_word(struct counting *counting, allocation_id source, uint64_t start, uint64_t at,
+		       uint64_t word)
+{
+	struct counted *held = find_held(counting, word);
+
+	if (!held || held->found == UINT32_MAX ||
+	    runtimes_is_link(counting->analysis->runtimes, source, held->id, word, at))
+		return;
+	reference_judge_set_source(&counting->judge, source);
+	if (!reference_judge_taint(&counting->judge, at - start))
+		held->found++;
+}
+
+static void count_words(struct counting *counting, allocation_id source, struct memory_range range)
+{
+	for (uint64_t at = range.start; at < range.end;) {
+		uint64_t size, word;
+		const uint8_t *bytes = view_bytes(&counting->view, at, &size);
+
+		if (!bytes)
+			return;
+		size = MIN(size, range.end - at);
+		for (uint64_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
+			memcpy(&word, bytes + i, sizeof(word));
+			count_word(counting, source, range.start, at + i, word);
+		}
+		at += size;
+	}
+}
+
+static struct error *count_allocations(struct counting *counting)
+{
+	const struct analysis *analysis = counting->analysis;
+	const struct bitmap *used = allocation_used(analysis->index);
+	uint64_t passed = 0;
+	size_t hint = 0;
+
+	progress_begin(analysis->progress, "counting holders", used->count);
+	bitmap_for_each(id, used) {
+		TRY(progress_check_at(analysis->progress, id, &passed));
+		count_words(counting, (allocation_id)id,
+			    allocation_range_near(analysis->index, (allocation_id)id, &hint));
+	}
+	return NULL;
+}
+
+/* A register may be a holder of whatever is in its target. */
+static bool count_anchor(void *data, const struct anchor *anchor)
+{
+	struct counting *counting = data;
+	uint64_t word = allocation_start(counting->analysis->index, anchor->target);
+	struct counted *held;
+	size_t i;
+
+	if (anchor->address && view_read(&counting->view, anchor->address, &word, sizeof(word))) {
+		held = find_held(counting, word);
+		if (held)
+			held->found++;
+		return true;
+	}
+	i = BISECT(number, 0, counting->list.count,
+		   counting->list.items[number].id < anchor->target);
+	counting->list.items[i].found++;
+	return true;
+}
+
+static struct error *keep_lost(const struct counting *counting, struct counts *ret)
+{
+	array_for_each(counted, &counting->list)
+		if (counted->found < counted->count)
+			TRY(array_append(&ret->lost,
+					 (struct lost_count){ counted->id, counted->count,
+							      counted->found }));
+	return NULL;
+}
+
+struct error *build_lost_counts(struct analysis *analysis)
+{
+	_cleanup_(counting_deinit) struct counting counting = {
+		.analysis = analysis,
+		.view = { analysis->image },
+		.list.memory.account = &analysis->account,
+		.places.memory.account = &analysis->account,
+		.first = UINT64_MAX,
+	};
+
+	TRY(bitmap_init(&counting.targets, allocation_count(analysis->index), &analysis->account));
+	TRY(find_counted(&counting));
+	if (counting.list.count == 0)
+		return NULL;
+	reference_judge_init(&counting.judge, analysis->patterns);
+	TRY(count_allocations(&counting));
+	roots_visit(analysis->roots, &counting.targets, count_anchor, &counting);
+	analysis->lost_counts.lost.memory.account = &analysis->account;
+	return keep_lost(&counting, &analysis->lost_counts);
+}
