@@ -216,13 +216,13 @@ static void add_largest(const struct leaks *leaks, struct bitmap *sample)
 }
 
 /*
- * Set *ret_none if no disguised pointer to a wanted allocation exists, not even in leaked memory.
+ * Set *ret_none if no disguised pointer from those in use to a wanted allocation counts, not even
+ * one in leaked memory.
  */
-static struct error *find_none_disguised(struct analysis *analysis, const struct bitmap *wanted,
-					 bool *ret_none)
+static struct error *find_none_disguised(struct analysis *analysis, const struct bitmap *in_use,
+					 const struct bitmap *wanted, bool *ret_none)
 {
-	const struct disguises_input input =
-		analysis_disguises_input(analysis, allocation_used(analysis->index), wanted);
+	const struct disguises_input input = analysis_disguises_input(analysis, in_use, wanted);
 	_cleanup_(disguises_deinit) struct disguises found = { 0 };
 
 	TRY(disguises_find(&input, &found));
@@ -231,21 +231,54 @@ static struct error *find_none_disguised(struct analysis *analysis, const struct
 	return NULL;
 }
 
+/* How many leaked allocations have to be held in disguise, that it is not chance. */
+static uint64_t least_disguised(const struct analysis *analysis)
+{
+	const struct bitmap *leaked = &analysis->liveness.leaked;
+	const struct disguises all = { .words = analysis->image->size / sizeof(uint64_t) };
+	uint64_t address = allocation_start(analysis->index, (allocation_id)bitmap_next(leaked, 0));
+
+	return bitmap_weight(leaked) / (disguises_odds(&all, address) / LEAST_ODDS + 1);
+}
+
+/*
+ * Look for all that leaked in all large allocations, and in so many small ones, chosen at random,
+ * that several hundred are found if least are held.
+ */
+static struct error *sample_memory(struct analysis *analysis, uint64_t least, bool *ret_none)
+{
+	enum { LARGE = 512 };
+	const struct bitmap *used = allocation_used(analysis->index);
+	uint64_t part = (UINT64_C(1) << 32) / (least / (SPREAD_SAMPLED / 2));
+	_cleanup_(bitmap_deinit) struct bitmap some = { 0 };
+
+	TRY(bitmap_init(&some, used->count, &analysis->account));
+	bitmap_for_each(id, used)
+		if ((uint32_t)id * UINT32_C(0x9e3779b1) < part ||
+		    allocation_size(analysis->index, (allocation_id)id) >= LARGE)
+			bitmap_set(&some, id);
+	return find_none_disguised(analysis, &some, analysis_leaked(analysis), ret_none);
+}
+
 struct error *analysis_sample_disguised(struct analysis *analysis, bool *ret_none)
 {
 	const struct bitmap *leaked = analysis_leaked(analysis);
 	size_t step = bitmap_weight(leaked) / SPREAD_SAMPLED, number = 0;
 	_cleanup_(bitmap_deinit) struct bitmap sample = { 0 };
+	uint64_t least;
 
 	*ret_none = false;
 	if (step < 2 || analysis->costs[STAGE_DISGUISED].built)
 		return NULL;
+	least = least_disguised(analysis);
+	if (least >= SPREAD_SAMPLED)
+		return sample_memory(analysis, least, ret_none);
 	TRY(bitmap_init(&sample, leaked->count, &analysis->account));
 	bitmap_for_each(id, leaked)
 		if (number++ % step == 0)
 			bitmap_set(&sample, id);
 	add_largest(analysis->leaks, &sample);
-	return find_none_disguised(analysis, &sample, ret_none);
+	return find_none_disguised(analysis, allocation_used(analysis->index), &sample, ret_none);
 }
 
 /* Stages to build once answers about few allocations have cost as much as these. */

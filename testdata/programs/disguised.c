@@ -6,7 +6,8 @@
  * Writes "HOW ADDRESS" for each, and waits.
  *
  *	disguised [MORE [one]]	loses MORE blocks besides; one: of all others, there is one large
- *one
+ *one disguised MORE many	loses MORE small blocks, and keeps each 32nd with a tag; none is
+ *written
  */
 
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct relative {
 	long numbers[8];
 };
 
+static volatile uint64_t kept[1 << 16];
 static volatile uint64_t tagged[COUNT], shifted[COUNT], boxed[COUNT];
 static char *volatile past_end[COUNT], *volatile before[COUNT];
 static volatile struct record packed[COUNT];
@@ -93,6 +95,21 @@ static OUT_OF_LINE void lose(int count)
 		make("lost", 72);
 }
 
+static OUT_OF_LINE void lose_many(int count)
+{
+	enum { SMALL = 24, KEPT_ONE_IN = 32 };
+
+	for (int i = 0; i < count; i++) {
+		void *block = malloc(SMALL);
+
+		if (!block)
+			exit(1);
+		memset(block, 1, SMALL);
+		if (i % KEPT_ONE_IN == 0)
+			kept[i / KEPT_ONE_IN % (1 << 16)] = (uintptr_t)block | UINT64_C(1) << 60;
+	}
+}
+
 static OUT_OF_LINE void overwrite_stack(void)
 {
 	char stack[STACK];
@@ -104,13 +121,16 @@ static OUT_OF_LINE void overwrite_stack(void)
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (argc > 2) {
+	if (argc > 2 && strcmp(argv[2], "many") == 0) {
+		lose_many(atoi(argv[1]));
+	} else if (argc > 2) {
 		make_large();
+		lose(atoi(argv[1]));
 	} else {
 		make_blocks();
 		make_relative();
+		lose(argc > 1 ? atoi(argv[1]) : 0);
 	}
-	lose(argc > 1 ? atoi(argv[1]) : 0);
 	overwrite_stack();
 	puts("ready");
 	getchar();

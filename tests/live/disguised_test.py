@@ -105,12 +105,12 @@ class Disguised(Test):
 class AmongManyLost(Test):
     """Of much that leaked, the first screen looks at a sample first: it finds the same."""
 
-    def check(self, *words):
-        process = self.start_disguised(*words)
+    def check(self, count, *words, lost=0.99):
+        process = self.start_disguised(count, *words)
         core = harness.snap(process, self.path("core"))
         held = len(harness.addresses("-q", core, "enumerate", "likelyheld"))
         leaked = len(harness.addresses("-q", core, "enumerate", "leaked"))
-        self.assertGreater(leaked, held + int(words[0]) * 0.99)
+        self.assertGreater(leaked, held + int(count) * lost)
         self.assertIn(f"{held:,} of {leaked:,} leaked are likely held",
                       harness.ask("-q", core, "info").stdout)
         return held
@@ -120,6 +120,9 @@ class AmongManyLost(Test):
 
     def test_a_large_one_alone_is_seen(self):
         self.assertEqual(self.check("20000", "one"), 1)
+
+    def test_a_part_of_millions_is_seen_in_a_part_of_memory(self):
+        self.assertGreater(self.check("2000000", "many", lost=0.95), 60000)
 
 
 class TrulyLost(harness.LiveTest):
