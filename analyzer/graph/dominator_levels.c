@@ -14,23 +14,22 @@ struct level_edge {
 	uint32_t source, target;
 };
 
+/* In place of a number. */
+static const uint32_t NONE = 0, NOT_USED = UINT32_MAX;
+
 struct search {
 	const struct dominators_input *input;
 	struct dominator_levels *levels;
-	ARRAY(allocation_id) order; /* by number; the first is none */
 	ARRAY(struct level_edge) edges;
-	struct bitmap closed; /* what has a number, or is not used */
-	uint32_t searched;    /* numbers whose references were followed */
-	uint32_t earlier;     /* the last number of earlier ranks */
+	uint32_t searched; /* numbers whose references were followed */
+	uint32_t earlier;  /* the last number of earlier ranks */
 	allocation_id first_root;
 	uint64_t steps;
 };
 
 static void search_deinit(struct search *search)
 {
-	array_release(&search->order);
 	array_release(&search->edges);
-	bitmap_deinit(&search->closed);
 }
 DEFINE_DEINIT(search_deinit, struct search)
 
@@ -45,30 +44,27 @@ static struct level_vertex *vertices(const struct search *search)
 	return search->levels->vertices.bytes;
 }
 
-static struct error *enter(struct search *search, allocation_id id, uint32_t parent)
+static void enter(struct search *search, allocation_id id, uint32_t parent)
 {
 	uint32_t number = ++search->levels->count;
 
 	search->levels->numbers.items[id] = number;
-	if (id < search->first_root)
-		bitmap_set(&search->closed, id);
-	vertices(search)[number].dominator = parent;
-	return array_append(&search->order, id);
+	vertices(search)[number] = (struct level_vertex){ .dominator = parent, .id = id };
 }
 
 /* Have memory fetched that the search needs some numbers later. */
 static void fetch_ahead(const struct search *search, uint32_t number)
 {
 	const struct graph *graph = search->input->graph;
-	const allocation_id *order = search->order.items + number;
+	const struct level_vertex *next = vertices(search) + number;
 	uint32_t left = search->levels->count - number;
 
-	if (left >= 3 * AHEAD && order[3 * AHEAD] < search->first_root)
-		graph_fetch_offset(graph, order[3 * AHEAD]);
-	if (left >= 2 * AHEAD && order[2 * AHEAD] < search->first_root)
-		graph_fetch_row(graph, order[2 * AHEAD]);
-	if (left >= AHEAD && order[AHEAD] < search->first_root) {
-		struct edges edges = graph_outgoing(graph, order[AHEAD]);
+	if (left >= 3 * AHEAD && next[3 * AHEAD].id < search->first_root)
+		graph_fetch_offset(graph, next[3 * AHEAD].id);
+	if (left >= 2 * AHEAD && next[2 * AHEAD].id < search->first_root)
+		graph_fetch_row(graph, next[2 * AHEAD].id);
+	if (left >= AHEAD && next[AHEAD].id < search->first_root) {
+		struct edges edges = graph_outgoing(graph, next[AHEAD].id);
 
 		for (size_t i = 0; i < edges.count && i < 4; i++)
 			__builtin_prefetch(&search->levels->numbers.items[edges.targets[i]]);
@@ -77,8 +73,7 @@ static void fetch_ahead(const struct search *search, uint32_t number)
 
 static struct error *follow(struct search *search, uint32_t number)
 {
-	allocation_id id = search->order.items[number];
-	const struct bitmap *used = allocation_used(search->input->index);
+	allocation_id id = vertices(search)[number].id;
 	struct edges edges = dominator_edges(search->input, search->first_root, id);
 
 	for (size_t i = 0; i < edges.count; i++) {
@@ -87,9 +82,9 @@ static struct error *follow(struct search *search, uint32_t number)
 
 		if (dominator_is_void(search->input, search->first_root, id, target))
 			continue;
-		if (!bitmap_get(&search->closed, target))
-			TRY(enter(search, target, number));
-		else if (known > search->earlier && bitmap_get(used, target))
+		if (known == NONE)
+			enter(search, target, number);
+		else if (known > search->earlier && known != NOT_USED)
 			TRY(array_append(&search->edges, (struct level_edge){ number, known }));
 	}
 	return NULL;
@@ -117,7 +112,7 @@ static struct error *number_roots(struct search *search)
 			TRY(follow_all(search));
 			search->earlier = search->levels->count;
 		}
-		TRY(enter(search, search->first_root + (allocation_id)i, ROOT));
+		enter(search, search->first_root + (allocation_id)i, ROOT);
 	}
 	TRY(follow_all(search));
 	search->earlier = search->levels->count;
@@ -132,20 +127,17 @@ static struct error *number_rank(struct search *search, enum dominator_rank rank
 				 bool *ret_complete)
 {
 	const struct dominators_input *input = search->input;
-	_cleanup_(bitmap_deinit) struct bitmap left = { 0 };
 
 	bitmap_for_each(id, input->entries)
-		if (!bitmap_get(&search->closed, id) &&
+		if (search->levels->numbers.items[id] == NONE &&
 		    dominator_is_of_rank(input, (allocation_id)id, rank))
-			TRY(enter(search, (allocation_id)id, ROOT));
+			enter(search, (allocation_id)id, ROOT);
 	TRY(follow_all(search));
 	search->earlier = search->levels->count;
-	TRY(bitmap_init_minus(&left, allocation_used(input->index), &search->closed,
-			      input->account));
 	*ret_complete = true;
-	bitmap_for_each(id, &left)
-		if (dominator_is_of_rank(input, (allocation_id)id, rank))
-			*ret_complete = false;
+	for (size_t id = 0; id < search->first_root && *ret_complete; id++)
+		*ret_complete = search->levels->numbers.items[id] != NONE ||
+				!dominator_is_of_rank(input, (allocation_id)id, rank);
 	return NULL;
 }
 
@@ -274,6 +266,15 @@ static bool leads_far(const struct dominators_input *input)
 	return far > seen / 4;
 }
 
+static void mark_not_used(const struct search *search, uint32_t number)
+{
+	const struct bitmap *used = allocation_used(search->input->index);
+
+	for (size_t id = bitmap_next_clear(used, 0); id < used->count;
+	     id = bitmap_next_clear(used, id + 1))
+		search->levels->numbers.items[id] = number;
+}
+
 struct error *dominator_levels_find(const struct dominators_input *input,
 				    struct dominator_levels *ret, bool *ret_found)
 {
@@ -281,7 +282,6 @@ struct error *dominator_levels_find(const struct dominators_input *input,
 	_cleanup_(search_deinit) struct search search = {
 		.input = input,
 		.levels = ret,
-		.order.memory.account = input->account,
 		.edges.memory.account = input->account,
 		.first_root = (allocation_id)used->count,
 	};
@@ -293,13 +293,11 @@ struct error *dominator_levels_find(const struct dominators_input *input,
 	ret->numbers.memory.account = ret->vertices.account = input->account;
 	TRY(array_resize(&ret->numbers, used->count + input->roots.count));
 	TRY(memory_resize(&ret->vertices, (count + 1) * sizeof(struct level_vertex)));
-	TRY(bitmap_init(&search.closed, used->count, input->account));
-	bitmap_fill(&search.closed);
-	bitmap_minus(&search.closed, used);
-	TRY(array_append(&search.order, NO_ALLOCATION));
+	mark_not_used(&search, NOT_USED);
 	TRY(number_all(&search, ret_found));
 	if (*ret_found)
 		TRY(add_tree_edges(&search));
 	*ret_found = *ret_found && find_dominators(&search);
+	mark_not_used(&search, NONE);
 	return NULL;
 }

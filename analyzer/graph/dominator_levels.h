@@ -16,7 +16,11 @@
 /* A vertex; 0 is the virtual root. */
 struct level_vertex {
 	uint32_t dominator;
-	uint32_t top; /* the nearest on the way up that is among the first numbers, or itself */
+	union {
+		allocation_id id; /* until all have numbers */
+		/* Then the nearest on the way up that is among the first numbers, or itself. */
+		uint32_t top;
+	};
 };
 
 struct dominator_levels {
