@@ -274,8 +274,8 @@ const struct span *residency_above(const struct residency *residency, uint64_t a
 	return number < residency->spans.count ? &residency->spans.items[number] : NULL;
 }
 
-struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
-				size_t *hint)
+struct extent_sum residency_sum_spans(const struct residency *residency, uint64_t start,
+				      uint64_t end, size_t *hint)
 {
 	const struct span *spans = residency->spans.items;
 	struct extent_sum sum = { 0 };

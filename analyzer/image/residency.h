@@ -58,6 +58,18 @@ struct extent_sum {
 	uint64_t mapped, resident; /* bytes */
 };
 
+/* Like residency_sum(), for what may be in several spans. */
+struct extent_sum residency_sum_spans(const struct residency *residency, uint64_t start,
+				      uint64_t end, size_t *hint);
+
 /* How much of [start, end) is mapped, and resident. *hint is 0 at first. */
-struct extent_sum residency_sum(const struct residency *residency, uint64_t start, uint64_t end,
-				size_t *hint);
+static inline struct extent_sum residency_sum(const struct residency *residency, uint64_t start,
+					      uint64_t end, size_t *hint)
+{
+	const struct span *span = residency->spans.items + *hint;
+
+	if (*hint >= residency->spans.count || start < span->start || end > span->end ||
+	    start > end)
+		return residency_sum_spans(residency, start, end, hint);
+	return (struct extent_sum){ end - start, span->resident ? end - start : 0 };
+}
