@@ -103,7 +103,7 @@ static const struct part report_parts[] = {
 	  " ORDER BY program, number, bytes DESC, fingerprint LIMIT ?1" },
 	GROWTH("Growth by the build that brought it"),
 	{ "Outliers",
-	  "Cores that use more than twice the median of their build, and the kind that exceeds its median most.",
+	  "Cores that use more than twice the median of their build, and the kind that exceeds its average most.",
 	  TABLE("outlier", NULL, { "used", VALUE_BYTES }, { "median", VALUE_BYTES },
 		{ "program", VALUE_TEXT }, { "build", VALUE_TEXT }, { "host", VALUE_TEXT },
 		{ "kind", VALUE_TEXT }, { "core", VALUE_TEXT }),
@@ -333,12 +333,11 @@ struct error *fleet_prune(struct store *store, const struct fleet_question *ques
  * Leaks that no core of the baseline has, of cores that can be relied on. ?1 is the build of the
  * cores that are judged.
  */
-#define NEW_LEAKS                                                                                \
-	"FROM leak l JOIN analysed a ON a.id = l.core JOIN main.core c ON c.id = l.core"         \
-	" WHERE a.build = ?1"                                                                    \
-	" AND NOT EXISTS (SELECT 1 FROM leak other JOIN accepted ON accepted.id = other.core"    \
-	" WHERE other.fingerprint = l.fingerprint) GROUP BY l.fingerprint HAVING count(DISTINCT" \
-	" c.id) >= CAST(?2 AS INTEGER)"
+#define NEW_LEAKS                                                                               \
+	"FROM leak l JOIN analysed a ON a.id = l.core JOIN main.core c ON c.id = l.core"        \
+	" WHERE a.build = ?1"                                                                   \
+	" AND l.fingerprint NOT IN (SELECT fingerprint FROM leak WHERE core IN (SELECT id FROM" \
+	" accepted)) GROUP BY l.fingerprint HAVING count(DISTINCT c.id) >= CAST(?2 AS INTEGER)"
 
 static const struct table leak_table = TABLE(
 	"new leak",

@@ -23,46 +23,85 @@ CREATE TEMP TABLE numbered_build AS
 SELECT program, build, min(time) AS first, count(*) AS cores, nullif(count(DISTINCT host), 0) AS hosts,
 	CAST((sum(used_bytes) - sum(used_bytes) % count(*)) / count(*) AS BIGINT) AS used,
 	CAST((sum(leaked_bytes) - sum(leaked_bytes) % count(*)) / count(*) AS BIGINT) AS leaked,
-	row_number() OVER (PARTITION BY program ORDER BY min(time), build) AS number
+	row_number() OVER (PARTITION BY program ORDER BY min(time), build) AS number,
+	row_number() OVER (ORDER BY program, build) AS place
 FROM analysed GROUP BY program, build;
+CREATE TEMP TABLE core_build AS
+SELECT a.id AS core, b.place, CASE WHEN host IS NOT NULL THEN dense_rank() OVER (ORDER BY host) END AS host
+FROM analysed a JOIN numbered_build b ON b.program = a.program AND b.build = a.build;
+CREATE UNIQUE INDEX core_build_core ON core_build (core, place);
+CREATE INDEX core_build_place ON core_build (place);
 
 CREATE TEMP TABLE program AS
 SELECT program, CAST(sum(cores) AS BIGINT) AS cores, max(number) AS builds FROM numbered_build GROUP BY program;
 
--- Leaks of a program; kind and path are those of the core that leaked the most bytes.
-CREATE TEMP TABLE joined_leak AS
-SELECT program, fingerprint, CAST(sum(bytes) AS BIGINT) AS bytes, max(bytes) AS most, count(DISTINCT core) AS cores,
-	nullif(count(DISTINCT host), 0) AS hosts, count(DISTINCT build) AS builds, CAST(sum(roots) AS BIGINT) AS roots,
-	max(CASE place WHEN 1 THEN size END) AS size, max(CASE place WHEN 1 THEN kind END) AS kind,
-	max(CASE place WHEN 1 THEN allocated_by END) AS allocated_by, max(CASE place WHEN 1 THEN path END) AS most_in,
-	min(number) AS first_build, max(number) AS last_build
-FROM (SELECT a.program, a.build, a.host, a.path, b.number, l.core, l.fingerprint, l.bytes, l.roots, l.size, l.kind,
-		l.allocated_by, row_number() OVER (PARTITION BY a.program, l.fingerprint ORDER BY l.bytes DESC, a.path) AS place
-	FROM leak l JOIN analysed a ON a.id = l.core
-	JOIN numbered_build b ON b.program = a.program AND b.build = a.build) AS placed
-GROUP BY program, fingerprint;
+-- Leaks of a program; kind and path are those of the first core that leaked the most bytes.
+CREATE TEMP TABLE build_leak AS
+SELECT l.fingerprint, b.place, CAST(sum(l.bytes) AS BIGINT) AS bytes, max(l.bytes) AS most, count(DISTINCT l.core) AS cores,
+	CAST(sum(l.roots) AS BIGINT) AS roots
+FROM leak l JOIN core_build b ON b.core = l.core GROUP BY b.place, l.fingerprint;
 
--- Of a kind in the cores of a build: quartiles of the bytes, where a core without it has none. All of them are a kind, too.
+CREATE TEMP TABLE joined_leak AS
+WITH joined AS (
+	SELECT b.program, l.fingerprint, CAST(sum(l.bytes) AS BIGINT) AS bytes, max(l.most) AS most,
+		CAST(sum(l.cores) AS BIGINT) AS cores, count(*) AS builds, CAST(sum(l.roots) AS BIGINT) AS roots,
+		min(b.number) AS first_build, max(b.number) AS last_build
+	FROM build_leak l JOIN numbered_build b ON b.place = l.place GROUP BY b.program, l.fingerprint),
+example AS (
+	SELECT j.program, l.fingerprint, min(l.core) AS core FROM joined j JOIN leak l
+		ON l.fingerprint = j.fingerprint AND l.bytes = j.most
+	JOIN analysed a ON a.id = l.core AND a.program = j.program GROUP BY j.program, l.fingerprint),
+spread AS (
+	SELECT program, fingerprint, nullif(count(host), 0) AS hosts
+	FROM (SELECT DISTINCT b.program, l.fingerprint, a.host FROM leak l JOIN core_build a ON a.core = l.core
+		JOIN numbered_build b ON b.place = a.place) AS host GROUP BY program, fingerprint)
+SELECT j.*, s.hosts, max(l.size) AS size, max(l.kind) AS kind, max(l.allocated_by) AS allocated_by, max(a.path) AS most_in
+FROM joined j JOIN spread s ON s.program = j.program AND s.fingerprint = j.fingerprint
+JOIN example e ON e.program = j.program AND e.fingerprint = j.fingerprint
+JOIN analysed a ON a.id = e.core JOIN leak l ON l.core = e.core AND l.fingerprint = e.fingerprint
+GROUP BY j.program, j.fingerprint, j.bytes, j.most, j.cores, j.builds, j.roots, j.first_build, j.last_build, s.hosts;
+
+-- One pass over all kinds; what follows asks the sums.
+CREATE TEMP TABLE build_kind AS
+SELECT b.program, b.number, k.kind, b.cores, k.holders, k.count, k.bytes, k.most
+FROM (SELECT a.place, k.kind, count(*) AS holders, CAST(sum(k.count) AS BIGINT) AS count,
+		CAST(sum(k.bytes) AS BIGINT) AS bytes, max(k.bytes) AS most
+	FROM kind k JOIN core_build a ON a.core = k.core GROUP BY a.place, k.kind) AS k
+JOIN numbered_build b ON b.place = k.place;
+CREATE UNIQUE INDEX build_kind_name ON build_kind (program, kind, number);
+
+CREATE TEMP TABLE joined_kind AS
+SELECT program, kind, CAST(sum(holders) AS BIGINT) AS holders, CAST(sum(count) AS BIGINT) AS count,
+	CAST(sum(bytes) AS BIGINT) AS bytes, max(most) AS most
+FROM build_kind GROUP BY program, kind;
+
+-- Kinds of which a build has more than the one before, on average, in three quarters of its cores or more. All of them are
+-- a kind, too.
+CREATE TEMP TABLE grown_kind AS
+SELECT k.program, k.number, k.kind FROM build_kind k LEFT JOIN build_kind f
+	ON f.program = k.program AND f.kind = k.kind AND f.number = k.number - 1
+WHERE k.number > 1 AND 4 * k.holders > 3 * (k.cores - 1) AND k.cores > 2
+	AND 1.0 * k.bytes / k.cores > coalesce(1.0 * f.bytes / f.cores, 0) + 1024
+UNION ALL SELECT program, number, 'all kinds' FROM numbered_build WHERE number > 1;
+
+-- Quartiles of the bytes in the cores of a build and of the one before, where a core without the kind has none.
 CREATE TEMP TABLE kind_spread AS
-WITH used AS (
-	SELECT id AS core, program, build, 'all kinds' AS kind, used_bytes AS bytes FROM analysed
-	UNION ALL SELECT a.id, a.program, a.build, k.kind, k.bytes FROM kind k JOIN analysed a ON a.id = k.core),
+WITH wanted AS (SELECT * FROM grown_kind UNION SELECT program, number - 1, kind FROM grown_kind),
+used AS (
+	SELECT w.program, w.number, w.kind, b.cores, k.bytes
+	FROM wanted w JOIN numbered_build b ON b.program = w.program AND b.number = w.number
+	JOIN core_build a ON a.place = b.place JOIN kind k ON k.core = a.core AND k.kind = w.kind
+	UNION ALL SELECT b.program, b.number, 'all kinds', b.cores, a.used_bytes
+	FROM analysed a JOIN numbered_build b ON b.program = a.program AND b.build = a.build),
 placed AS (
-	SELECT b.program, b.number, u.kind, u.bytes, b.cores, b.cores - count(*) OVER (PARTITION BY b.program, b.number, u.kind)
-		+ row_number() OVER (PARTITION BY b.program, b.number, u.kind ORDER BY u.bytes) AS place
-	FROM used u JOIN numbered_build b ON b.program = u.program AND b.build = u.build)
+	SELECT u.*, cores - count(*) OVER (PARTITION BY program, number, kind)
+		+ row_number() OVER (PARTITION BY program, number, kind ORDER BY bytes) AS place FROM used u)
 SELECT program, number, kind, cores, count(*) AS holders,
 	max(CASE WHEN 4 * place >= cores AND 4 * place < cores + 4 THEN bytes ELSE 0 END) AS low,
 	max(CASE WHEN 2 * place >= cores AND 2 * place < cores + 2 THEN bytes ELSE 0 END) AS median,
 	max(CASE WHEN 4 * place >= 3 * cores AND 4 * place < 3 * cores + 4 THEN bytes ELSE 0 END) AS high
 FROM placed GROUP BY program, number, kind, cores;
 CREATE UNIQUE INDEX kind_spread_build ON kind_spread (program, kind, number);
-
-CREATE TEMP TABLE joined_kind AS
-SELECT a.program, k.kind, count(*) AS holders, CAST(sum(k.count) AS BIGINT) AS count, CAST(sum(k.bytes) AS BIGINT) AS bytes,
-	max(k.bytes) AS most
-FROM kind k JOIN analysed a ON a.id = k.core GROUP BY a.program, k.kind;
-CREATE UNIQUE INDEX joined_kind_name ON joined_kind (program, kind);
 
 CREATE TEMP VIEW fleet AS
 SELECT (SELECT count(*) FROM counted) AS cores, (SELECT count(*) FROM program) AS programs, (SELECT count(*) FROM numbered_build) AS builds,
@@ -112,8 +151,8 @@ GROUP BY program, second - second % 86400;
 -- Cores of one build are alike, so only three or more of it tell what is far more.
 CREATE TEMP VIEW outlier AS
 SELECT a.used_bytes AS used, s.median, a.program, a.build, a.host, (SELECT k.kind FROM kind k
-	LEFT JOIN kind_spread m ON m.program = a.program AND m.number = b.number AND m.kind = k.kind
-	WHERE k.core = a.id ORDER BY k.bytes - coalesce(m.median, 0) DESC, k.kind LIMIT 1) AS kind, a.path AS core
+	JOIN build_kind m ON m.program = a.program AND m.number = b.number AND m.kind = k.kind
+	WHERE k.core = a.id ORDER BY k.bytes - 1.0 * m.bytes / m.cores DESC, k.kind LIMIT 1) AS kind, a.path AS core
 FROM analysed a JOIN numbered_build b ON b.program = a.program AND b.build = a.build
 JOIN kind_spread s ON s.program = a.program AND s.number = b.number AND s.kind = 'all kinds'
 WHERE b.cores > 2 AND a.used_bytes > 2 * s.median;
