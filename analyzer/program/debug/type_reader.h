@@ -94,7 +94,7 @@ bool debug_has_types(struct debug_module *module);
 struct debug_module *debug_typed_module(struct debug *debug, size_t number);
 
 /*
- * Read all modules but the C library and its loader, whose few allocations are known by patterns,
- * as far as memory and limits allow.
+ * Read all modules but the C library and its loader, whose few allocations are known by patterns
+ * and libc_types.h, as far as memory and limits allow.
  */
 struct error *type_reader_read(struct type_reader *reader);

@@ -2,6 +2,7 @@
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/program/debug/build.h"
+#include "analyzer/program/debug/libc_types.h"
 #include "analyzer/program/debug/type_table_parts.h"
 
 #include <inttypes.h>
@@ -232,6 +233,21 @@ static struct error *link_members(struct linker *linker)
 	return NULL;
 }
 
+/* Let entries name types. */
+static void number_entries(struct linker *linker)
+{
+	struct type_reader *reader = linker->reader;
+	size_t kept = 0;
+
+	array_for_each(entry, &reader->entries)
+		if (!libc_type_is(entry->address))
+			reader->entries.items[kept++] =
+				(struct entry){ entry->address,
+						linker->numbers.items[entry->number] };
+	reader->entries.count = kept;
+	array_swap(&linker->table->entries, &reader->entries);
+}
+
 static struct error *link_all(struct linker *linker)
 {
 	struct type_reader *reader = linker->reader;
@@ -246,9 +262,7 @@ static struct error *link_all(struct linker *linker)
 		if (linker->numbers.items[i] == UNKNOWN)
 			TRY(link_one(linker, i));
 	TRY(link_members(linker));
-	array_for_each(entry, &reader->entries)
-		entry->number = linker->numbers.items[entry->number];
-	array_swap(&linker->table->entries, &reader->entries);
+	number_entries(linker);
 	array_swap(&linker->table->bounds, &reader->bounds);
 	return NULL;
 }
@@ -300,6 +314,7 @@ struct error *type_table_create(struct debug *debug, struct memory_account *acco
 		return NULL;
 	}
 	TRY(type_reader_read(&reader));
+	TRY(libc_types_add(&reader));
 	TRY(link_all(&linker));
 	TRY(sort_names(table));
 	if (is_kept && table->entries.count > 0 && said == debug->findings->count &&
