@@ -6,6 +6,7 @@
 #include "analyzer/account/bill.h"
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/text.h"
+#include "analyzer/diff/census.h"
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/leak_kinds.h"
 #include "analyzer/image/files.h"
@@ -22,7 +23,7 @@
 #include <sys/stat.h>
 
 /* Write the rows with the most bytes; sum up the rest in one row. */
-enum { MOST_KINDS = 100, MOST_LEAKS = 1000 };
+enum { MOST_KINDS = 100, MOST_HOLDERS = 30, MOST_LEAKS = 1000 };
 
 enum { BUILD_ID_SIZE = 2 * sizeof(((struct build_id *)0)->bytes) + 1 };
 
@@ -230,9 +231,49 @@ static struct error *write_kinds(struct analysis *analysis, struct report *repor
 	return NULL;
 }
 
-static struct error *facts_run(struct analysis *analysis, const void *arguments,
-			       struct report *report)
+/* Names that one holder alone keeps: what several hold, leaked or is garbage has none. */
+static struct error *write_holders(struct analysis *analysis, struct report *report)
 {
+	static const struct table table = TABLE("facts holder", NULL, { "holder", VALUE_TEXT },
+						{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
+	_cleanup_(census_deinit) struct census census = { 0 };
+	size_t written = 0;
+
+	TRY(census_need(analysis, ASPECT_OWNER));
+	TRY(census_take(analysis, ASPECT_OWNER, NULL, NULL, &census));
+	array_sort(&census.keys, tally_compare_bytes);
+	report_begin_table(report, &table);
+	for (size_t i = 0; i < census.keys.count && written < MOST_HOLDERS; i++) {
+		const struct tally *tally = &census.keys.items[i];
+		const char *name = census_name(&census, tally->key).text;
+
+		if (census_holder_of(name) != HELD_BY_NAME)
+			continue;
+		report_row(report, name, tally->count, tally->bytes);
+		written++;
+	}
+	report_end_table(report);
+	return NULL;
+}
+
+struct facts_arguments {
+	bool holders;
+};
+
+static const struct argp_option options[] = {
+	{ "holders", 'H', NULL, 0, "Also write the 30 that alone hold most, which takes longer",
+	  0 },
+	{ 0 },
+};
+
+static const struct switch_place places[] = {
+	PLACE('H', PLACE_FLAG, struct facts_arguments, holders),
+	{ 0 },
+};
+
+static struct error *facts_run(struct analysis *analysis, const void *input, struct report *report)
+{
+	const struct facts_arguments *arguments = input;
 	_cleanup_(bill_destroy) struct bill *bill = NULL;
 	char text[FINGERPRINT_SIZE];
 	uint64_t identity;
@@ -243,6 +284,8 @@ static struct error *facts_run(struct analysis *analysis, const void *arguments,
 	write_bill(bill, report);
 	TRY(write_leaks(analysis, report));
 	TRY(write_kinds(analysis, report));
+	if (arguments->holders)
+		TRY(write_holders(analysis, report));
 	is_incomplete = findings_incomplete(analysis_findings(analysis));
 	identity = find_identity(analysis, bill);
 	write_end(analysis_image(analysis)->path, analysis_image(analysis),
@@ -269,6 +312,9 @@ const struct command command_facts = {
 	.example = "facts",
 	.description =
 		"The program and its build-id, totals, the bill, leaks with their fingerprints, and the 100 kinds with the most bytes. With '--format ndjson' the rows can be made on one machine and loaded on another, by 'heapcore fleet ROWS.ndjson'.",
+	.options = options,
+	.places = places,
+	.arguments_size = sizeof(struct facts_arguments),
 	.needs = STAGE_REACHABILITY,
 	.run = facts_run,
 	.fail = facts_fail,

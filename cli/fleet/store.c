@@ -20,11 +20,13 @@ enum { BUSY_MILLISECONDS = 30000 };
 #define FIRST_CLAIM (INT64_C(1) << 62)
 
 /* Columns that tables of version 1 lack. */
-#define FROM_VERSION_1                               \
-	"ALTER TABLE core ADD COLUMN origin TEXT;"   \
-	"ALTER TABLE core ADD COLUMN machine TEXT;"  \
-	"ALTER TABLE core ADD COLUMN identity TEXT;" \
-	"ALTER TABLE core ADD COLUMN version TEXT;"  \
+#define FROM_VERSION_1                                                                                    \
+	"CREATE TABLE holder (core INTEGER NOT NULL REFERENCES core ON DELETE CASCADE,"                   \
+	" holder TEXT NOT NULL, count INTEGER, bytes INTEGER, PRIMARY KEY (core, holder)) WITHOUT ROWID;" \
+	"ALTER TABLE core ADD COLUMN origin TEXT;"                                                        \
+	"ALTER TABLE core ADD COLUMN machine TEXT;"                                                       \
+	"ALTER TABLE core ADD COLUMN identity TEXT;"                                                      \
+	"ALTER TABLE core ADD COLUMN version TEXT;"                                                       \
 	"PRAGMA user_version = " VERSION_OF_TABLES ";"
 
 static const char SCHEMA[] =
@@ -75,6 +77,8 @@ static const struct filling {
 	  "INSERT INTO kind VALUES (?1, " KEY("kind") ", " KEY("count") ", " KEY(
 		  "bytes") ")"
 			   " ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes" },
+	{ ROW("facts holder"), "INSERT OR IGNORE INTO holder VALUES (?1, " KEY("holder") ", " KEY(
+				       "count") ", " KEY("bytes") ")" },
 	{ ROW("facts core"),
 	  "UPDATE core SET origin = " KEY("path") ", machine = " KEY("machine") ", identity = " KEY("identity") ", version = " KEY(
 		  "version") ", status = " KEY("status") ", error = " KEY("error") ", time = coalesce(" KEY("time") ", time, modified / 1e9) WHERE id = ?1" },

@@ -162,6 +162,8 @@ static void look_into(const struct workers *workers, const char *path)
 	}
 	words[count++] = limits->fetch ? "-" : path;
 	words[count++] = "facts";
+	if (limits->holders)
+		words[count++] = "--holders";
 	if (limits->fetch)
 		fetch(limits->fetch, path);
 	execv("/proc/self/exe", (char *const *)words);

@@ -18,7 +18,8 @@ struct worker_limits {
 	const char *sysroot, *debug_directory; /* or NULL */
 	/* A command that writes the core to its output, where {} is the core's name; or NULL. */
 	const char *fetch;
-	FILE *log; /* a JSON object a core; or NULL */
+	FILE *log;    /* a JSON object a core; or NULL */
+	bool holders; /* also find who holds memory */
 };
 
 /* The number of cores by outcome. */

@@ -4,4 +4,5 @@
 \copy bill FROM 'bill.csv' (FORMAT csv)
 \copy leak FROM 'leak.csv' (FORMAT csv)
 \copy kind FROM 'kind.csv' (FORMAT csv)
+\copy holder FROM 'holder.csv' (FORMAT csv)
 \copy finding FROM 'finding.csv' (FORMAT csv)

@@ -61,19 +61,22 @@ JOIN example e ON e.program = j.program AND e.fingerprint = j.fingerprint
 JOIN analysed a ON a.id = e.core JOIN leak l ON l.core = e.core AND l.fingerprint = e.fingerprint
 GROUP BY j.program, j.fingerprint, j.bytes, j.most, j.cores, j.builds, j.roots, j.first_build, j.last_build, s.hosts;
 
--- One pass over all kinds; what follows asks the sums.
+-- One pass over all kinds, and over what one holder alone keeps ('fleet --holders'); what follows asks the sums.
 CREATE TEMP TABLE build_kind AS
-SELECT b.program, b.number, k.kind, b.cores, k.holders, k.count, k.bytes, k.most
-FROM (SELECT a.place, k.kind, count(*) AS holders, CAST(sum(k.count) AS BIGINT) AS count,
+SELECT b.program, b.number, k.kind, k.is_holder, b.cores, k.holders, k.count, k.bytes, k.most
+FROM (SELECT a.place, k.kind, 0 AS is_holder, count(*) AS holders, CAST(sum(k.count) AS BIGINT) AS count,
 		CAST(sum(k.bytes) AS BIGINT) AS bytes, max(k.bytes) AS most
-	FROM kind k JOIN core_build a ON a.core = k.core GROUP BY a.place, k.kind) AS k
+	FROM kind k JOIN core_build a ON a.core = k.core GROUP BY a.place, k.kind
+	UNION ALL SELECT a.place, 'held by ' || h.holder, 1, count(*), CAST(sum(h.count) AS BIGINT),
+		CAST(sum(h.bytes) AS BIGINT), max(h.bytes)
+	FROM holder h JOIN core_build a ON a.core = h.core GROUP BY a.place, h.holder) AS k
 JOIN numbered_build b ON b.place = k.place;
 CREATE UNIQUE INDEX build_kind_name ON build_kind (program, kind, number);
 
 CREATE TEMP TABLE joined_kind AS
 SELECT program, kind, CAST(sum(holders) AS BIGINT) AS holders, CAST(sum(count) AS BIGINT) AS count,
 	CAST(sum(bytes) AS BIGINT) AS bytes, max(most) AS most
-FROM build_kind GROUP BY program, kind;
+FROM build_kind WHERE is_holder = 0 GROUP BY program, kind;
 
 -- Kinds of which a build has more than the one before, on average, in three quarters of its cores or more. All of them are
 -- a kind, too.
@@ -91,6 +94,10 @@ used AS (
 	SELECT w.program, w.number, w.kind, b.cores, k.bytes
 	FROM wanted w JOIN numbered_build b ON b.program = w.program AND b.number = w.number
 	JOIN core_build a ON a.place = b.place JOIN kind k ON k.core = a.core AND k.kind = w.kind
+	UNION ALL SELECT w.program, w.number, w.kind, b.cores, h.bytes
+	FROM wanted w JOIN numbered_build b ON b.program = w.program AND b.number = w.number
+	JOIN core_build a ON a.place = b.place JOIN holder h ON h.core = a.core AND h.holder = substr(w.kind, 9)
+	WHERE substr(w.kind, 1, 8) = 'held by '
 	UNION ALL SELECT b.program, b.number, 'all kinds', b.cores, a.used_bytes
 	FROM analysed a JOIN numbered_build b ON b.program = a.program AND b.build = a.build),
 placed AS (

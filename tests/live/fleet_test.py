@@ -332,6 +332,7 @@ class FleetTest(fleet_cores.FleetCores):
         with contextlib.closing(sqlite3.connect(database)) as connection, connection:
             for column in ("origin", "machine", "identity", "version"):
                 connection.execute(f"ALTER TABLE core DROP COLUMN {column}")
+            connection.execute("DROP TABLE holder")
             connection.execute("PRAGMA user_version = 1")
         self.assertEqual(self.report(database=database)["fleet"][0]["cores"], 2)
         self.assertIn("0 analysed, 0 failed, 2 already", self.add(database, *self.all[:2]).stderr)
@@ -400,6 +401,22 @@ class FleetTest(fleet_cores.FleetCores):
             self.assertEqual(self.contents(database), self.contents(self.database))
         finally:
             harness.run("umount", folder)
+
+    def test_growth_has_what_holds_it(self):
+        """With --holders; two builds differ in the length of one list, whose nodes hold each other."""
+        database, folder = self.path("held.db"), self.path("held")
+        for build, size in (("a", 50), ("b", 500)):
+            os.makedirs(os.path.join(folder, build))
+            for host in range(3):
+                harness.snap(self.start([self.program("1"), str(size + host)]),
+                             os.path.join(folder, build, f"core.{host}"))
+        self.add_rows(database, "--holders", "--path-tags", "{build}/core.*", folder)
+        grown = {row["kind"]: row for row in self.report(database=database)["growth"]}
+        held = grown["held by cached"]
+        self.assertEqual((held["build"], held["former_build"], held["cores"]), ("b", "a", 3))
+        self.assertGreaterEqual(held["median"] - held["former"], 450 * 200)
+        self.assertIn(("cache (server)",), self.ask("SELECT holder FROM holder", database))
+        self.assertNotIn("held by", json.dumps(self.report(database=database)["common kind"]))
 
     def test_cores_are_fetched_by_a_command(self):
         """Names are no words of the shell, and need be no paths."""
