@@ -17,6 +17,7 @@
 #include "analyzer/classify/reference_judge.h"
 #include "analyzer/classify/type_names.h"
 
+#include <ctype.h>
 #include <string.h>
 
 struct counted {
@@ -24,21 +25,30 @@ struct counted {
 	uint64_t count;
 	uint32_t found;
 	allocation_id id;
+	type_number type; /* whose member the count is by its name; or NO_TYPE */
+};
+
+/* The member of a type that is a count by its name, and in how many values it is what was found. */
+struct count_member {
+	bool is_known;
+	uint8_t size; /* 0: there is none */
+	uint32_t offset, total, exact;
 };
 
 struct counting {
 	struct analysis *analysis;
 	struct view view;
 	struct reference_judge judge;
-	ARRAY(struct counted) list; /* by id */
-	struct address_map places;  /* by address of holders: places in the list */
+	ARRAY(struct counted) list;	    /* by id */
+	struct address_map places;	    /* by address of holders: places in the list */
+	ARRAY(struct count_member) members; /* by type */
 	struct bitmap targets;
 	uint64_t first, last; /* of these addresses */
 };
 
 static void counting_deinit(struct counting *counting)
 {
-	array_release(&counting->list);
+	arrays_release(&counting->list, &counting->members);
 	table_release(&counting->places);
 	bitmap_deinit(&counting->targets);
 }
@@ -68,15 +78,123 @@ static bool read_object(struct counting *counting, allocation_id id, struct memo
 {
 	struct object_liveness liveness;
 
-	if (!runtimes_count_of(counting->analysis->runtimes, id, &liveness))
+	if (!runtimes_count_words(counting->analysis->runtimes, id, &liveness))
 		return false;
 	ret->holder = liveness.address;
 	ret->count = liveness.count;
 	return true;
 }
 
+/* Reference counted boxes of a language, which begin with two words: strong, weak and one. */
+static bool read_box(struct counting *counting, const char *name, uint64_t start,
+		     struct counted *ret)
+{
+	static const char *const boxes[] = { "ArcInner<", "RcInner<", "RcBox<" };
+	enum { DATA = 16 };
+	const char *open = strchr(name, '<'), *last = open;
+	uint64_t words[2];
+
+	while (last && last > name && last[-1] != ':')
+		last--;
+	if (!last)
+		return false;
+
+	for (size_t i = 0; i < COUNT_OF(boxes); i++) {
+		if (strncmp(last, boxes[i], strlen(boxes[i])) != 0)
+			continue;
+		ret->holder = start;
+		ret->other = start + DATA;
+		if (!view_read(&counting->view, start, words, sizeof(words)))
+			return false;
+		ret->count = words[0] + words[1] - (words[0] > 0);
+		return words[0] <= INT32_MAX && words[1] <= INT32_MAX;
+	}
+	return false;
+}
+
+/* True of "ref_count", "m_refs", "refcnt_", "cRef". */
+static bool is_count_name(const char *name)
+{
+	static const char *const names[] = { "ref", "refs", "refcount", "refcnt", "refcounter" };
+	static const char *const prefixes[] = { "", "m", "c", "n", "mc" };
+	char plain[16];
+	size_t length = 0;
+
+	for (; *name && length < sizeof(plain) - 1; name++)
+		if (*name != '_')
+			plain[length++] = (char)tolower((unsigned char)*name);
+	plain[length] = '\0';
+	for (size_t i = 0; !*name && i < COUNT_OF(prefixes) * COUNT_OF(names); i++) {
+		const char *prefix = prefixes[i / COUNT_OF(names)];
+		size_t skipped = strlen(prefix);
+
+		if (strncmp(plain, prefix, skipped) == 0 &&
+		    strcmp(plain + skipped, names[i % COUNT_OF(names)]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Find the member of the structure, or of what it is derived from. */
+static bool find_count_member(const struct type_table *types, type_number number, uint32_t offset,
+			      unsigned int depth, struct count_member *ret)
+{
+	enum { MOST_DEPTH = 4 };
+	const struct data_type *type = type_get(types, number);
+	const struct type_member *members = type_members(types, type);
+
+	if (type->kind != TYPE_STRUCTURE || depth == MOST_DEPTH)
+		return false;
+	for (uint32_t i = 0; i < type->member_count; i++) {
+		const struct data_type *of = type_get(types, members[i].type);
+
+		if (members[i].is_base &&
+		    find_count_member(types, members[i].type, offset + members[i].offset, depth + 1,
+				      ret))
+			return true;
+		if (members[i].name && is_count_name(members[i].name) && !members[i].bit_size &&
+		    of->kind != TYPE_POINTER && (of->size == 4 || of->size == 8)) {
+			ret->offset = offset + members[i].offset;
+			ret->size = (uint8_t)of->size;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A value whose type, or a base of it, has a member with the name of a count. */
+static bool read_member(struct counting *counting, struct memory_range range, type_number number,
+			struct counted *ret)
+{
+	struct count_member *member = &counting->members.items[number];
+
+	if (!member->is_known)
+		find_count_member(counting->analysis->type_table, number, 0, 0, member);
+	member->is_known = true;
+	if (!member->size || range.start + member->offset + member->size > range.end)
+		return false;
+	ret->holder = range.start;
+	ret->type = number;
+	return view_read(&counting->view, range.start + member->offset, &ret->count,
+			 member->size) &&
+	       ret->count <= INT32_MAX;
+}
+
+static bool read_typed(struct counting *counting, allocation_id id, struct memory_range range,
+		       struct counted *ret)
+{
+	const struct data_type *type;
+	struct typed typed;
+
+	if (!analysis_type_of(counting->analysis, id, &typed) || typed.fit != FIT_ONE)
+		return false;
+	type = type_get(counting->analysis->type_table, typed.type);
+	return (type->name && read_box(counting, type->name, range.start, ret)) ||
+	       read_member(counting, range, typed.type, ret);
+}
+
 static bool (*const readers[])(struct counting *, allocation_id, struct memory_range,
-			       struct counted *) = { read_control_block, read_object };
+			       struct counted *) = { read_control_block, read_object, read_typed };
 
 static struct error *add_holder(struct counting *counting, uint64_t address)
 {
@@ -188,10 +306,32 @@ static bool count_anchor(void *data, const struct anchor *anchor)
 	return true;
 }
 
+/*
+ * A name alone does not say that holders have the address: most values of the type must have
+ * exactly as many as counted.
+ */
+static void judge_members(struct counting *counting)
+{
+	array_for_each(counted, &counting->list) {
+		struct count_member *member = &counting->members.items[counted->type];
+
+		member->total++;
+		member->exact += counted->found == counted->count;
+	}
+}
+
+static bool is_counting(const struct counting *counting, type_number type)
+{
+	enum { LEAST = 8 };
+	const struct count_member *member = &counting->members.items[type];
+
+	return type == NO_TYPE || (member->total >= LEAST && 2 * member->exact > member->total);
+}
+
 static struct error *keep_lost(const struct counting *counting, struct counts *ret)
 {
 	array_for_each(counted, &counting->list)
-		if (counted->found < counted->count)
+		if (counted->found < counted->count && is_counting(counting, counted->type))
 			TRY(array_append(&ret->lost,
 					 (struct lost_count){ counted->id, counted->count,
 							      counted->found }));
@@ -204,10 +344,12 @@ struct error *build_lost_counts(struct analysis *analysis)
 		.analysis = analysis,
 		.view = { analysis->image },
 		.list.memory.account = &analysis->account,
+		.members.memory.account = &analysis->account,
 		.places.memory.account = &analysis->account,
 		.first = UINT64_MAX,
 	};
 
+	TRY(array_resize(&counting.members, type_count(analysis->type_table) + 1));
 	TRY(bitmap_init(&counting.targets, allocation_count(analysis->index), &analysis->account));
 	TRY(find_counted(&counting));
 	if (counting.list.count == 0)
@@ -215,6 +357,7 @@ struct error *build_lost_counts(struct analysis *analysis)
 	reference_judge_init(&counting.judge, analysis->patterns);
 	TRY(count_allocations(&counting));
 	roots_visit(analysis->roots, &counting.targets, count_anchor, &counting);
+	judge_members(&counting);
 	analysis->lost_counts.lost.memory.account = &analysis->account;
 	return keep_lost(&counting, &analysis->lost_counts);
 }

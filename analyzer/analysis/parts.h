@@ -24,8 +24,8 @@ struct analysis {
 	struct roots *roots;
 	struct graph *graph;
 	struct bitmap anchored;
-	struct liveness liveness; /* of what is not */
-	struct counts counts;	  /* of the objects among these: see analysis_lost_count() */
+	struct liveness liveness;  /* of what is not */
+	struct counts counts;	   /* of the objects among these: see analysis_lost_count() */
 	struct counts lost_counts; /* of all that is counted */
 	bool counts_known;
 	bool is_told[STAGE_NOTES];

@@ -661,7 +661,7 @@ const struct recipe analysis_recipes[STAGES] = {
 				 MADE(leaked_types, leaked_types) },
 	[STAGE_LOST_COUNTS] = { "lost counts",
 				"allocations",
-				{ STAGE_OWNERS, STAGE_CLASSES },
+				{ STAGE_OWNERS, STAGE_TYPES },
 				MADE(lost_counts, lost_counts) },
 	[STAGE_SITES] = { "allocating calls",
 			  "calls",

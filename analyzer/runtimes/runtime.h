@@ -296,6 +296,11 @@ struct runtime {
 	/* Optional: how the object is kept. False: that is not known. */
 	bool (*liveness)(const struct object_space *space, allocation_id id,
 			 struct object_liveness *ret);
+	/*
+	 * With a count: each holder that is counted has the address, in a word, so that a count
+	 * which is more than these words is lost.
+	 */
+	bool counts_words;
 	/* Optional: visit all compiled code, by address. */
 	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,
 				    void *data);

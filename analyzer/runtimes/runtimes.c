@@ -402,6 +402,15 @@ bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct obj
 	       ret->has_count && !ret->is_immortal;
 }
 
+bool runtimes_count_words(const struct runtimes *list, allocation_id id,
+			  struct object_liveness *ret)
+{
+	const struct object_space *space = runtimes_space_of(list, id);
+
+	return space && space->runtime->counts_words && space->runtime->liveness(space, id, ret) &&
+	       ret->has_count && !ret->is_immortal;
+}
+
 const char *runtimes_collecting(const struct runtimes *list, char *ret_note, size_t size)
 {
 	const char *name = NULL;

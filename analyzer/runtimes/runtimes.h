@@ -69,6 +69,10 @@ allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source
 /* True if the object is freed by its reference count; sets the count. */
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret);
 
+/* True if all that its count counts are words with its address; sets count and address. */
+bool runtimes_count_words(const struct runtimes *list, allocation_id id,
+			  struct object_liveness *ret);
+
 /* True if it is freed so, and no collector frees cycles of such objects. */
 bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id);
 

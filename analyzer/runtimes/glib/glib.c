@@ -27,6 +27,7 @@ enum {
 	MOST_FUNDAMENTAL = 1024,
 	INTERFACE = 8,
 	BOXED = 72,
+	OBJECT_TYPE = 80,
 	NAME_SIZE = 128,
 	SURE = 4,	   /* so many names confirm the array of names */
 	MOST_PRIVATE = 64, /* sizes: each is tried at each allocation */
@@ -302,6 +303,28 @@ static const char *glib_class_name(struct object_space *space, uint64_t number,
 	return name_pool_print(&space->texts, formats[kind], name);
 }
 
+/* Behind the class is the count. A weak holder has the address, too, but is not counted. */
+static bool glib_liveness(const struct object_space *space, allocation_id id,
+			  struct object_liveness *ret)
+{
+	const struct glib *glib = (const struct glib *)space;
+	uint64_t number = object_class_of(space, id);
+	const struct type *type =
+		number % WORD == OBJECT ? find_type(glib, &glib->nodes, number) : NULL;
+	uint64_t start = allocation_start(space->index, id), word;
+	uint32_t count;
+
+	if (!type || type->fundamental != OBJECT_TYPE ||
+	    !image_read_word(space->image, start, &word))
+		return false;
+	if (!find_type(glib, &glib->classes, word))
+		start += type->private_size;
+	if (!image_read(space->image, start + WORD, &count, sizeof(count)))
+		return false;
+	*ret = (struct object_liveness){ .has_count = true, .count = count, .address = start };
+	return true;
+}
+
 static struct error *glib_open(struct object_space *space, bool *ret)
 {
 	*ret = space->index && image_word_size(space->image) == WORD;
@@ -324,4 +347,6 @@ const struct runtime runtime_glib = {
 	.release = glib_release,
 	.find_objects = glib_find_objects,
 	.class_name = glib_class_name,
+	.liveness = glib_liveness,
+	.counts_words = true,
 };

@@ -12,6 +12,7 @@ const struct runtime runtime_php = {
 	.space_size = sizeof(struct php),
 	.is_certain = true,
 	.is_counted = true,
+	.counts_words = true,
 	FILL_SLOTS(PHP_SLOTS),
 };
 

@@ -116,6 +116,7 @@ const struct runtime runtime_python = {
 	.space_size = sizeof(struct python),
 	.is_certain = true,
 	.is_counted = true,
+	.counts_words = true,
 	.integer = &integer,
 	.pages = &pages,
 	FILL_SLOTS(PYTHON_SLOTS),
