@@ -73,11 +73,11 @@ static const struct part report_parts[] = {
 	{ "Fleet", NULL,
 	  TABLE("fleet",
 		"{cores,} {cores|core|cores} of {programs,} {programs|program|programs} in {builds,} {builds|build|builds}[ on {hosts,} {hosts|host|hosts}]: {used,} bytes used, {leaked,} leaked.\n"
-		"{failed,} could not be analysed, {incomplete,} only in part; these are left out below.[ {copies,} {copies|is a copy|are copies}.]",
+		"{failed,} could not be analysed, {incomplete,} only in part[; the {left out,} {left out|core is|cores are} left out below].[ {copies,} {copies|is a copy|are copies}.]",
 		{ "cores", VALUE_COUNT }, { "programs", VALUE_COUNT }, { "builds", VALUE_COUNT },
 		{ "hosts", VALUE_COUNT }, { "used", VALUE_BYTES }, { "leaked", VALUE_BYTES },
 		{ "failed", VALUE_COUNT }, { "incomplete", VALUE_COUNT },
-		{ "copies", VALUE_COUNT }),
+		{ "left out", VALUE_COUNT }, { "copies", VALUE_COUNT }),
 	  "SELECT * FROM fleet LIMIT ?1" },
 	{ "Leaks", "The same leak has the same fingerprint on each host and in each build.",
 	  TABLE("fleet leak", NULL, { "fingerprint", VALUE_TEXT }, { "bytes", VALUE_BYTES },
@@ -172,6 +172,14 @@ static const struct part leak_parts[] = {
 	  " ON a.id = l.core WHERE l.fingerprint GLOB ?2 || '*' ORDER BY l.bytes DESC, a.path LIMIT ?1" },
 };
 
+/* A table that was asked for is written without rows, too. */
+static bool is_wanted(const struct report *report, const struct table *table)
+{
+	const char *wanted = report->choice ? report->choice->wanted : NULL;
+
+	return wanted && table_has_name(table->name, wanted);
+}
+
 static struct error *write_parts(struct store *store, const struct part *parts, size_t part_count,
 				 const struct fleet_question *question, struct report *report)
 {
@@ -191,7 +199,7 @@ static struct error *write_parts(struct store *store, const struct part *parts, 
 
 		TRY_MEMORY(counting);
 		TRY(store_number(store, counting, no_limit, value_count, &count));
-		if (count == 0)
+		if (count == 0 && !is_wanted(report, &parts[i].table))
 			continue;
 		report_single(report, &section, parts[i].title, ABSENT, parts[i].text);
 		TRY(store_report(store, parts[i].query, values, value_count, &parts[i].table,

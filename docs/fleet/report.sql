@@ -115,6 +115,7 @@ SELECT (SELECT count(*) FROM counted) AS cores, (SELECT count(*) FROM program) A
 	nullif(count(DISTINCT host), 0) AS hosts, CAST(coalesce(sum(used_bytes), 0) AS BIGINT) AS used,
 	CAST(coalesce(sum(leaked_bytes), 0) AS BIGINT) AS leaked, (SELECT count(error) FROM counted) AS failed,
 	(SELECT count(*) FROM counted WHERE error IS NULL AND incomplete = 1) AS incomplete,
+	nullif((SELECT count(*) FROM counted WHERE error IS NOT NULL OR incomplete = 1), 0) AS left_out,
 	nullif((SELECT count(*) FROM core) - (SELECT count(*) FROM counted), 0) AS copies
 FROM analysed;
 

@@ -335,6 +335,7 @@ class FleetTest(fleet_cores.FleetCores):
             connection.execute("DROP TABLE holder")
             connection.execute("PRAGMA user_version = 1")
         self.assertEqual(self.report(database=database)["fleet"][0]["cores"], 2)
+        self.assertEqual(self.report("--table", "growth", database=database)["growth"], [])
         self.assertIn("0 analysed, 0 failed, 2 already", self.add(database, *self.all[:2]).stderr)
         self.assertIn("2 analysed", self.add(database, "--again", *self.all[:2]).stderr)
         self.assertIn("2 already", self.add(database, "--again", *self.all[:2]).stderr)
@@ -384,11 +385,11 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertEqual(self.contents(database), self.contents(self.database))
         self.assertEqual(self.ask("PRAGMA integrity_check", database), [("ok",)])
 
-    @unittest.skipIf(os.geteuid() != 0, "a small disk is mounted by root only")
     def test_a_full_disk_loses_nothing(self):
         folder = self.path("disk")
         os.mkdir(folder)
-        harness.run("mount", "-t", "tmpfs", "-o", "size=128k", "none", folder, check=True)
+        if harness.run("mount", "-t", "tmpfs", "-o", "size=128k", "none", folder).returncode:
+            self.skipTest("a small disk is mounted by root only")
         database = os.path.join(folder, "fleet.db")
         try:
             run = self.add(database, self.cores)
