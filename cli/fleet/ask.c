@@ -50,27 +50,17 @@ static struct error *check_some(struct store *store, const char *table, const ch
 	return count ? NULL : error_create(ERROR_USAGE, "no core %s", what);
 }
 
-/* A section of a report: each has one table. ?1 is the limit, ?2 what was asked for. */
-struct part {
+/* The answers that a section belongs to. */
+enum { IN_REPORT = 1, IN_DIFF = 2, OF_LEAK = 4 };
+
+/* A section of an answer: each has one table. ?1 is the limit, ?2 what was asked for. */
+static const struct part {
+	unsigned int answers;
 	const char *title, *text;
 	struct table table;
 	const char *query;
-};
-
-#define GROWTH(title)                                                                                                                                                                                                                   \
-	{                                                                                                                                                                                                                               \
-		title, "Kinds of which the median core has more, beyond what the cores of one build differ by; 'low' is what three quarters of the cores have, 'former high' what three quarters of the former build's do not exceed.", \
-			TABLE("growth", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },                                                                                                                                       \
-			      { "former build", VALUE_TEXT }, { "former", VALUE_BYTES },                                                                                                                                                \
-			      { "median", VALUE_BYTES }, { "former high", VALUE_BYTES },                                                                                                                                                \
-			      { "low", VALUE_BYTES }, { "cores", VALUE_COUNT },                                                                                                                                                         \
-			      { "kind", VALUE_TEXT }),                                                                                                                                                                                  \
-			"SELECT program, build, former_build, former, median, former_high, low, cores, kind FROM"                                                                                                                       \
-			" growth ORDER BY median - former DESC, program, build, kind LIMIT ?1"                                                                                                                                          \
-	}
-
-static const struct part report_parts[] = {
-	{ "Fleet", NULL,
+} parts[] = {
+	{ IN_REPORT, "Fleet", NULL,
 	  TABLE("fleet",
 		"{cores,} {cores|core|cores} of {programs,} {programs|program|programs} in {builds,} {builds|build|builds}[ on {hosts,} {hosts|host|hosts}]: {used,} bytes used, {leaked,} leaked.\n"
 		"{failed,} could not be analysed, {incomplete,} only in part[; the {left out,} {left out|core is|cores are} left out below].[ {copies,} {copies|is a copy|are copies}.]",
@@ -79,7 +69,8 @@ static const struct part report_parts[] = {
 		{ "failed", VALUE_COUNT }, { "incomplete", VALUE_COUNT },
 		{ "left out", VALUE_COUNT }, { "copies", VALUE_COUNT }),
 	  "SELECT * FROM fleet LIMIT ?1" },
-	{ "Leaks", "The same leak has the same fingerprint on each host and in each build.",
+	{ IN_REPORT, "Leaks",
+	  "The same leak has the same fingerprint on each host and in each build.",
 	  TABLE("fleet leak", NULL, { "fingerprint", VALUE_TEXT }, { "bytes", VALUE_BYTES },
 		{ "most", VALUE_BYTES }, { "cores", VALUE_COUNT }, { "share", VALUE_SHARE },
 		{ "hosts", VALUE_COUNT }, { "builds", VALUE_COUNT }, { "roots", VALUE_COUNT },
@@ -87,67 +78,67 @@ static const struct part report_parts[] = {
 		{ "allocated by", VALUE_TEXT, true }, { "most in", VALUE_TEXT, true },
 		{ "first build", VALUE_TEXT, true }, { "last build", VALUE_TEXT, true }),
 	  "SELECT * FROM fleet_leak ORDER BY bytes DESC, fingerprint LIMIT ?1" },
-	{ "Builds",
+	{ IN_REPORT, "Builds",
 	  "In the order of their first cores; used and leaked bytes are averages of a core.",
 	  TABLE("fleet build", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "first", VALUE_TEXT }, { "cores", VALUE_COUNT }, { "hosts", VALUE_COUNT },
 		{ "used", VALUE_BYTES }, { "leaked", VALUE_BYTES }, { "new leaks", VALUE_COUNT }),
 	  "SELECT program, build, strftime('%Y-%m-%d %H:%M', first, 'unixepoch'), cores, hosts, used,"
 	  " leaked, new_leaks FROM fleet_build b ORDER BY program, b.first, build LIMIT ?1" },
-	{ "Leaks by the build that brought them",
+	{ IN_REPORT, "Leaks by the build that brought them",
 	  "The first build that has the leak; 'until' is the last one, if later ones do not have it.",
 	  TABLE("brought leak", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "fingerprint", VALUE_TEXT }, { "bytes", VALUE_BYTES }, { "cores", VALUE_COUNT },
 		{ "until", VALUE_TEXT }, { "kind", VALUE_TEXT }),
 	  "SELECT l.* FROM brought_leak l JOIN numbered_build USING (program, build)"
 	  " ORDER BY program, number, bytes DESC, fingerprint LIMIT ?1" },
-	GROWTH("Growth by the build that brought it"),
-	{ "Outliers",
-	  "Cores that use more than twice the median of their build, and the kind that exceeds its average most.",
-	  TABLE("outlier", NULL, { "used", VALUE_BYTES }, { "median", VALUE_BYTES },
-		{ "program", VALUE_TEXT }, { "build", VALUE_TEXT }, { "host", VALUE_TEXT },
-		{ "kind", VALUE_TEXT }, { "core", VALUE_TEXT }),
-	  "SELECT * FROM outlier ORDER BY 1.0 * used / median DESC, core LIMIT ?1" },
-	{ "Common kinds",
-	  "Kinds in use; counts and bytes are averages of the cores of a program that have them.",
-	  TABLE("common kind", NULL, { "program", VALUE_TEXT }, { "share of cores", VALUE_SHARE },
-		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "most", VALUE_BYTES },
-		{ "kind", VALUE_TEXT }),
-	  "SELECT * FROM common_kind ORDER BY bytes DESC, program, kind LIMIT ?1" },
-	{ "Use of memory", "Averages of the cores of a program.",
-	  TABLE("common use", NULL, { "program", VALUE_TEXT }, { "memory", VALUE_TEXT },
-		{ "use", VALUE_TEXT }, { "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }),
-	  "SELECT * FROM common_use ORDER BY resident DESC, program, memory, use LIMIT ?1" },
-	{ "Days", "Used and leaked bytes are averages of a core.",
-	  TABLE("trend", NULL, { "program", VALUE_TEXT }, { "day", VALUE_TEXT },
-		{ "cores", VALUE_COUNT }, { "used", VALUE_BYTES }, { "leaked", VALUE_BYTES }),
-	  "SELECT program, date(day, 'unixepoch'), cores, used, leaked FROM trend"
-	  " ORDER BY program, day DESC LIMIT ?1" },
-	{ "Doubtful cores", "Cores that could not be analysed, or only in part.",
-	  TABLE("doubtful core", NULL, { "core", VALUE_TEXT }, { "host", VALUE_TEXT },
-		{ "why", VALUE_TEXT }),
-	  "SELECT * FROM doubtful_core ORDER BY core LIMIT ?1" },
-};
-
-static const struct part diff_parts[] = {
-	{ "Builds", "Used and leaked bytes are averages of a core.",
+	{ IN_DIFF, "Builds", "Used and leaked bytes are averages of a core.",
 	  TABLE("fleet build", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "cores", VALUE_COUNT }, { "hosts", VALUE_COUNT }, { "used", VALUE_BYTES },
 		{ "leaked", VALUE_BYTES }),
 	  "SELECT program, build, cores, hosts, used, leaked FROM numbered_build"
 	  " ORDER BY program, number LIMIT ?1" },
-	{ "Leaks that differ", "Leaks that only one of the two builds has.",
+	{ IN_DIFF, "Leaks that differ", "Leaks that only one of the two builds has.",
 	  TABLE("leak that differs", NULL, { "program", VALUE_TEXT }, { "only in", VALUE_TEXT },
 		{ "fingerprint", VALUE_TEXT }, { "bytes", VALUE_BYTES }, { "cores", VALUE_COUNT },
 		{ "kind", VALUE_TEXT }, { "allocated by", VALUE_TEXT, true },
 		{ "most in", VALUE_TEXT, true }),
 	  "SELECT program, first_build, fingerprint, bytes, cores, kind, allocated_by, most_in"
 	  " FROM fleet_leak WHERE builds = 1 ORDER BY bytes DESC, fingerprint LIMIT ?1" },
-	GROWTH("Growth"),
-};
-
-static const struct part leak_parts[] = {
-	{ "Leak", NULL,
+	{ IN_REPORT | IN_DIFF, "Growth by the build that brought it",
+	  "Kinds of which the median core has more, beyond what the cores of one build differ by; 'low' is what three quarters of the cores have, 'former high' what three quarters of the former build's do not exceed.",
+	  TABLE("growth", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
+		{ "former build", VALUE_TEXT }, { "former", VALUE_BYTES },
+		{ "median", VALUE_BYTES }, { "former high", VALUE_BYTES }, { "low", VALUE_BYTES },
+		{ "cores", VALUE_COUNT }, { "kind", VALUE_TEXT }),
+	  "SELECT program, build, former_build, former, median, former_high, low, cores, kind FROM growth"
+	  " ORDER BY median - former DESC, program, build, kind LIMIT ?1" },
+	{ IN_REPORT, "Outliers",
+	  "Cores that use more than twice the median of their build, and the kind that exceeds its average most.",
+	  TABLE("outlier", NULL, { "used", VALUE_BYTES }, { "median", VALUE_BYTES },
+		{ "program", VALUE_TEXT }, { "build", VALUE_TEXT }, { "host", VALUE_TEXT },
+		{ "kind", VALUE_TEXT }, { "core", VALUE_TEXT }),
+	  "SELECT * FROM outlier ORDER BY 1.0 * used / median DESC, core LIMIT ?1" },
+	{ IN_REPORT, "Common kinds",
+	  "Kinds in use; counts and bytes are averages of the cores of a program that have them.",
+	  TABLE("common kind", NULL, { "program", VALUE_TEXT }, { "share of cores", VALUE_SHARE },
+		{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "most", VALUE_BYTES },
+		{ "kind", VALUE_TEXT }),
+	  "SELECT * FROM common_kind ORDER BY bytes DESC, program, kind LIMIT ?1" },
+	{ IN_REPORT, "Use of memory", "Averages of the cores of a program.",
+	  TABLE("common use", NULL, { "program", VALUE_TEXT }, { "memory", VALUE_TEXT },
+		{ "use", VALUE_TEXT }, { "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }),
+	  "SELECT * FROM common_use ORDER BY resident DESC, program, memory, use LIMIT ?1" },
+	{ IN_REPORT, "Days", "Used and leaked bytes are averages of a core.",
+	  TABLE("trend", NULL, { "program", VALUE_TEXT }, { "day", VALUE_TEXT },
+		{ "cores", VALUE_COUNT }, { "used", VALUE_BYTES }, { "leaked", VALUE_BYTES }),
+	  "SELECT program, date(day, 'unixepoch'), cores, used, leaked FROM trend"
+	  " ORDER BY program, day DESC LIMIT ?1" },
+	{ IN_REPORT, "Doubtful cores", "Cores that could not be analysed, or only in part.",
+	  TABLE("doubtful core", NULL, { "core", VALUE_TEXT }, { "host", VALUE_TEXT },
+		{ "why", VALUE_TEXT }),
+	  "SELECT * FROM doubtful_core ORDER BY core LIMIT ?1" },
+	{ OF_LEAK, "Leak", NULL,
 	  TABLE("fleet leak",
 		"{fingerprint}: {kind} of {program}[, allocated by {allocated by}]\n"
 		"{bytes,} bytes in {cores,} {cores|core|cores}[ on {hosts,} {hosts|host|hosts}], first in build {first build}, last in {last build}",
@@ -157,7 +148,7 @@ static const struct part leak_parts[] = {
 		{ "last build", VALUE_TEXT }),
 	  "SELECT fingerprint, program, kind, allocated_by, bytes, cores, hosts, first_build,"
 	  " last_build FROM fleet_leak WHERE fingerprint GLOB ?2 || '*' ORDER BY 1, 2 LIMIT ?1" },
-	{ "Builds that have it", NULL,
+	{ OF_LEAK, "Builds that have it", NULL,
 	  TABLE("leaking build", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "of cores", VALUE_COUNT }, { "cores", VALUE_COUNT }, { "bytes", VALUE_BYTES },
 		{ "most", VALUE_BYTES }),
@@ -165,7 +156,8 @@ static const struct part leak_parts[] = {
 	  " FROM leak l JOIN analysed a ON a.id = l.core JOIN numbered_build b USING (program, build)"
 	  " WHERE l.fingerprint GLOB ?2 || '*' GROUP BY b.program, b.number"
 	  " ORDER BY b.program, b.number LIMIT ?1" },
-	{ "Cores that leak most", "'heapcore CORE path ADDRESS' shows more of the allocation.",
+	{ OF_LEAK, "Cores that leak most",
+	  "'heapcore CORE path ADDRESS' shows more of the allocation.",
 	  TABLE("leaking core", NULL, { "bytes", VALUE_BYTES }, { "host", VALUE_TEXT },
 		{ "build", VALUE_TEXT }, { "address", VALUE_TEXT }, { "core", VALUE_TEXT }),
 	  "SELECT l.bytes, a.host, a.build, l.address, a.path FROM leak l JOIN analysed a"
@@ -180,7 +172,7 @@ static bool is_wanted(const struct report *report, const struct table *table)
 	return wanted && table_has_name(table->name, wanted);
 }
 
-static struct error *write_parts(struct store *store, const struct part *parts, size_t part_count,
+static struct error *write_parts(struct store *store, unsigned int answer,
 				 const struct fleet_question *question, struct report *report)
 {
 	static const struct table section =
@@ -192,12 +184,14 @@ static struct error *write_parts(struct store *store, const struct part *parts, 
 	int64_t count;
 
 	limit[format_decimal(question->limit, limit)] = '\0';
-	for (size_t i = 0; i < part_count; i++) {
+	for (size_t i = 0; i < COUNT_OF(parts); i++) {
 		size_t value_count = strstr(parts[i].query, "?2") ? 2 : 1;
 		_cleanup_(free) char *counting =
 			format_text("SELECT count(*) FROM (%s)", parts[i].query);
 
 		TRY_MEMORY(counting);
+		if (!(parts[i].answers & answer))
+			continue;
 		TRY(store_number(store, counting, no_limit, value_count, &count));
 		if (count == 0 && !is_wanted(report, &parts[i].table))
 			continue;
@@ -228,7 +222,7 @@ struct error *fleet_report(struct store *store, const struct fleet_question *que
 			   struct report *report)
 {
 	TRY(choose_and_make(store, question));
-	return write_parts(store, report_parts, COUNT_OF(report_parts), question, report);
+	return write_parts(store, IN_REPORT, question, report);
 }
 
 /* Metrics of a family follow each other, behind its type. JSON quotes as OpenMetrics does. */
@@ -270,7 +264,7 @@ struct error *fleet_show(struct store *store, const struct fleet_question *quest
 			 question->words, 1, &count));
 	if (!count)
 		return error_create(ERROR_USAGE, "no core has a leak '%s'", question->words[0]);
-	return write_parts(store, leak_parts, COUNT_OF(leak_parts), question, report);
+	return write_parts(store, OF_LEAK, question, report);
 }
 
 /* The cores of both tables become those of two builds, of these names and in this order. */
@@ -316,7 +310,7 @@ struct error *fleet_diff(struct store *store, const struct fleet_question *quest
 	TRY(choose_build(store, "accepted", former, question));
 	TRY(choose_build(store, "core", later, question));
 	TRY(make_two_builds(store, question, former, later));
-	return write_parts(store, diff_parts, COUNT_OF(diff_parts), question, report);
+	return write_parts(store, IN_DIFF, question, report);
 }
 
 struct error *fleet_prune(struct store *store, const struct fleet_question *question, int64_t *ret)
