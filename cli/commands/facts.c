@@ -12,6 +12,7 @@
 #include "analyzer/image/files.h"
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/tally.h"
+#include "analyzer/query/ending.h"
 #include "analyzer/query/query.h"
 #include "cli/command.h"
 #include "cli/prompt/machine.h"
@@ -102,7 +103,8 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 		{ "process", VALUE_NUMBER }, { "time", VALUE_SECONDS }, { "size", VALUE_BYTES },
 		{ "threads", VALUE_COUNT }, { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
 		{ "leaked", VALUE_COUNT }, { "leaked bytes", VALUE_BYTES },
-		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "time of", VALUE_TEXT });
+		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "time of", VALUE_TEXT },
+		{ "signal", VALUE_NUMBER }, { "in", VALUE_TEXT }, { "reason", VALUE_TEXT });
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct image *image = analysis_image(analysis);
 	const struct module *module =
@@ -111,15 +113,18 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 	struct set_total leaked = allocations_total(index, analysis_leaked(analysis));
 	struct amount memory = ledger_total(bill->ledger);
 	const struct lineage lineage = lineage_of(image);
+	_cleanup_(ending_deinit) struct ending ending = { 0 };
 	char id[BUILD_ID_SIZE] = "";
 
+	TRY(ending_find(analysis, &ending));
 	if (module)
 		spell_build_id(image, module, id);
 	report_single(report, &table, module ? module_name(module) : NULL, *id ? id : NULL,
 		      value_nonzero(image->origin.process),
 		      VALUE_IF(lineage.source != TIME_UNKNOWN, (double)lineage.time / 1e9),
 		      image->size, image->thread_count, used.count, used.bytes, leaked.count,
-		      leaked.bytes, memory.mapped, memory.resident, time_sources[lineage.source]);
+		      leaked.bytes, memory.mapped, memory.resident, time_sources[lineage.source],
+		      value_nonzero((uint64_t)ending.signal), ending.place, ending.reason);
 	return NULL;
 }
 

@@ -27,6 +27,9 @@ enum { BUSY_MILLISECONDS = 30000 };
 	"ALTER TABLE core ADD COLUMN machine TEXT;"                                                       \
 	"ALTER TABLE core ADD COLUMN identity TEXT;"                                                      \
 	"ALTER TABLE core ADD COLUMN version TEXT;"                                                       \
+	"ALTER TABLE core ADD COLUMN signal INTEGER;"                                                     \
+	"ALTER TABLE core ADD COLUMN place TEXT;"                                                         \
+	"ALTER TABLE core ADD COLUMN reason TEXT;"                                                        \
 	"PRAGMA user_version = " VERSION_OF_TABLES ";"
 
 static const char SCHEMA[] =
@@ -66,8 +69,8 @@ static const struct filling {
 	const char *beginning, *query;
 } fillings[] = {
 	{ ROW("facts"),
-	  "UPDATE core SET program = " KEY("program") ", build_id = " KEY("build_id") ", process = " KEY("process") ", time = ifnull(" KEY("time") ", modified / 1e9), threads = " KEY("threads") ", used = " KEY("used") ", used_bytes = " KEY(
-		  "used_bytes") ", leaked = " KEY("leaked") ", leaked_bytes = " KEY("leaked_bytes") ", mapped = " KEY("mapped") ", resident = " KEY("resident") ", host = " KEY("host") ", build = " KEY("build") " WHERE id = ?1" },
+	  "UPDATE core SET program = " KEY("program") ", build_id = " KEY("build_id") ", process = " KEY("process") ", time = ifnull(" KEY("time") ", modified / 1e9), threads = " KEY(
+		  "threads") ", used = " KEY("used") ", used_bytes = " KEY("used_bytes") ", leaked = " KEY("leaked") ", leaked_bytes = " KEY("leaked_bytes") ", mapped = " KEY("mapped") ", resident = " KEY("resident") ", host = " KEY("host") ", build = " KEY("build") ", signal = " KEY("signal") ", place = " KEY("in") ", reason = " KEY("reason") " WHERE id = ?1" },
 	{ ROW("facts use"), "INSERT INTO bill VALUES (?1, " KEY("memory") ", " KEY("use") ", " KEY(
 				    "count") ", " KEY("mapped") ", " KEY("resident") ")" },
 	{ ROW("facts leak"),

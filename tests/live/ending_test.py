@@ -213,9 +213,13 @@ class EndingTest(LiveTest):
         program = self.compile("ends", compiler="c++", flags=("-g", "-O1"), text=PROGRAM)
         row, = rows("thread", "-q", self.ended(program, "null"), "list", "threads")
         self.assertEqual(row["ended_by"], "Segmentation fault")
+        facts, = rows("facts", "-q", self.path("core.null"), "facts")
+        self.assertEqual((facts["signal"], facts["reason"]), (11, "It accessed 0x8, near null"))
+        self.assertRegex(facts["in"], r"^main\(\) at ")
         core = snap(self.start([program, "live"]), self.path("core"))
         row, = rows("thread", "-q", core, "list", "threads")
         self.assertIsNone(row["ended_by"])
+        self.assertIsNone(rows("facts", "-q", core, "facts")[0]["signal"])
 
     def test_a_static_program_without_symbols(self):
         program = self.compile("ends", compiler="c++", flags=("-O1", "-s", "-static"),

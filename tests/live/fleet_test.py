@@ -330,7 +330,8 @@ class FleetTest(fleet_cores.FleetCores):
         database = self.path("older.db")
         self.add(database, self.all[0], self.all[1])
         with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-            for column in ("origin", "machine", "identity", "version"):
+            for column in ("origin", "machine", "identity", "version", "signal", "place",
+                           "reason"):
                 connection.execute(f"ALTER TABLE core DROP COLUMN {column}")
             connection.execute("DROP TABLE holder")
             connection.execute("PRAGMA user_version = 1")
