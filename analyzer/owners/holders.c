@@ -1,11 +1,12 @@
 #include "analyzer/owners/holders.h"
 
+#include "analyzer/base/bytes.h"
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/links.h"
 #include "analyzer/owners/owners.h"
 
 /* The nodes of a list of objects may be so far apart, with tables of their members between. */
-enum { LEAST_PART = 50, MOST_PERIOD = 4, NEARLY_ALL = 80 /* % */ };
+enum { LEAST_PART = 50, MOST_PERIOD = 4, NEARLY_ALL = 80 /* % */, LEAST_ALIKE = 4 };
 
 static const uint32_t NO_GROUP = UINT32_MAX;
 
@@ -13,6 +14,16 @@ static const uint32_t NO_GROUP = UINT32_MAX;
 struct group {
 	struct holder holder;
 	kind_key kind;
+	uint32_t same; /* the group that it counts in, of which its own number is one */
+};
+
+/* Groups of a kind below a variable, on paths that differ in numbers of items at most. */
+struct alike {
+	uint64_t path; /* a hash; 0: they have none */
+	size_t root;
+	kind_key kind;
+	uint32_t group; /* the first */
+	uint32_t count;
 };
 
 /* The group of a variable. */
@@ -38,6 +49,10 @@ struct heavy {
 	uint64_t offset; /* in what dominates it, of the word that refers to it; or NO_OFFSET */
 	uint32_t group;
 	bool is_part; /* of the object above, not a link of it */
+};
+
+struct alike_groups {
+	HASH_TABLE(struct alike); /* by variable and kind */
 };
 
 struct finder {
@@ -78,10 +93,16 @@ static struct error *add_group(struct finder *finder, allocation_id id, size_t r
 			       uint32_t *ret)
 {
 	struct group group = {
-		{ .id = id, .top = finder->top, .root = root, .example = NO_ALLOCATION }, kind
+		.holder = { .id = id,
+			    .top = finder->top,
+			    .root = root,
+			    .alike = 1,
+			    .example = NO_ALLOCATION },
+		.kind = kind,
+		.same = (uint32_t)finder->groups.count,
 	};
 
-	*ret = (uint32_t)finder->groups.count;
+	*ret = group.same;
 	return array_append(&finder->groups, group);
 }
 
@@ -319,6 +340,98 @@ static struct error *walk(struct finder *finder)
 	return NULL;
 }
 
+/* A hash of the path to the object, without the numbers of items; 0: there is none. */
+static uint64_t hash_path(const struct finder *finder, allocation_id id)
+{
+	enum { MOST_PATH = 512 };
+	const struct object_paths *paths = analysis_object_paths(finder->analysis);
+	char path[MOST_PATH], *end = path;
+
+	if (!object_paths_has(paths, id) || !object_paths_tell(paths, id, true, path, sizeof(path)))
+		return 0;
+	for (const char *at = path; *at; at++) {
+		*end++ = *at;
+		if (*at == '[')
+			at += strspn(at + 1, "0123456789");
+	}
+	*end = '\0';
+	return hash_text(0, path) | 1;
+}
+
+/* Groups like the wanted one; NULL: there is none. */
+static struct alike *find_alike(const struct alike_groups *alike, const struct alike *wanted)
+{
+	return table_find(alike, wanted->path ^ wanted->kind ^ wanted->root, item,
+			  item->path == wanted->path && item->root == wanted->root &&
+				  item->kind == wanted->kind);
+}
+
+/* Describe those that the group would be shown as one with; false: it stands alone. */
+static bool describe_alike(const struct finder *finder, uint32_t number, struct alike *ret)
+{
+	const struct group *group = &finder->groups.items[number];
+
+	if (group->holder.bytes == 0 || group->holder.id == NO_ALLOCATION ||
+	    group->holder.root == NO_ROOT)
+		return false;
+	*ret = (struct alike){ hash_path(finder, group->holder.id), group->holder.root, group->kind,
+			       number, 1 };
+	return true;
+}
+
+/* Count the group in the first of many that are shown in the same words. */
+static void merge_group(struct finder *finder, uint32_t number, const struct alike *alike)
+{
+	struct group *group = &finder->groups.items[number];
+	struct holder *first = &finder->groups.items[alike->group].holder;
+
+	if (alike->count < LEAST_ALIKE || alike->group == number)
+		return;
+	group->same = alike->group;
+	first->alike++;
+	first->bytes += group->holder.bytes;
+	first->retained += group->holder.retained;
+}
+
+static struct error *merge_groups(struct finder *finder)
+{
+	_cleanup_(table_release) struct alike_groups groups = {
+		.memory.account = finder->groups.memory.account
+	};
+	struct alike wanted, *known;
+
+	for (uint32_t i = 0; i < finder->groups.count; i++) {
+		if (!describe_alike(finder, i, &wanted))
+			continue;
+		known = find_alike(&groups, &wanted);
+		if (known)
+			known->count++;
+		else
+			TRY(table_append(&groups, wanted.path ^ wanted.kind ^ wanted.root, wanted));
+	}
+	for (uint32_t i = 0; i < finder->groups.count; i++)
+		if (describe_alike(finder, i, &wanted))
+			merge_group(finder, i, find_alike(&groups, &wanted));
+	return NULL;
+}
+
+static struct error *merge_alike(struct finder *finder)
+{
+	size_t count = finder->contents.count;
+
+	TRY(merge_groups(finder));
+	for (size_t i = 0; i < count; i++) {
+		struct content content = finder->contents.items[i];
+		uint32_t same = finder->groups.items[content.group].same;
+
+		if (same == content.group)
+			continue;
+		content.group = same;
+		TRY(count_content(finder, content));
+	}
+	return NULL;
+}
+
 static bool ranks_before(const struct holder *a, const struct holder *b)
 {
 	return a->is_reserve != b->is_reserve ? b->is_reserve : a->bytes > b->bytes;
@@ -342,7 +455,7 @@ static void choose(struct finder *finder)
 		while (place > 0 &&
 		       ranks_before(&groups[i].holder, &groups[finder->chosen[place - 1]].holder))
 			place--;
-		if (bytes < finder->least || place == MOST_HOLDERS ||
+		if (bytes < finder->least || place == MOST_HOLDERS || groups[i].same != i ||
 		    is_leaked(finder, &groups[i].holder))
 			continue;
 		finder->chosen_count += finder->chosen_count < MOST_HOLDERS;
@@ -440,6 +553,7 @@ struct error *holders_find(struct analysis *analysis, struct holder ret[static M
 	finder.least = dominators_bytes(finder.tree, 0, count) / LEAST_PART;
 	if (count > 0 && finder.least > 0) {
 		TRY(walk(&finder));
+		TRY(merge_alike(&finder));
 		choose(&finder);
 	}
 	for (size_t i = 0; i < finder.chosen_count; i++)

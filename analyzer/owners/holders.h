@@ -4,7 +4,8 @@
  * Each byte is counted for the deepest holder that retains at least a fiftieth of what is used: a
  * cache below a table below a variable is named as the cache, and the table keeps only what it has
  * besides. Links of a chain or tree, of one kind, are one holder, as are an object and the buffers
- * and nodes that are its own. What leaked is no holder: leak roots tell of it.
+ * and nodes that are its own, and four or more that would be named in the same words, but for
+ * numbers of items. What leaked is no holder: leak roots tell of it.
  *
  *	the variable        retains 100   accumulates  2
  *	  table             retains  98   accumulates  3
@@ -18,6 +19,7 @@
 struct holder {
 	size_t root;	   /* of analysis_variables(), that alone holds it; or NO_ROOT */
 	uint64_t bytes;	   /* that accumulate in it */
+	uint64_t alike;	   /* so many are one holder; the rest tells of the first */
 	uint64_t retained; /* with those of the holders below it */
 	kind_key kind;	   /* of id; KIND_UNKNOWN: its size tells it */
 	kind_key content;  /* the kind that has most of these bytes, directly below it */

@@ -187,6 +187,21 @@ static char *variable_text(const struct first_screen *screen, const struct repor
 	return strdup(variable->name);
 }
 
+char *overview_way_text(const struct first_screen *screen, const struct report *report,
+			const struct holder *holder)
+{
+	_cleanup_(free) char *kind = NULL;
+	char path[ROWS_PATH_SIZE], count[NUMBER_SIZE];
+
+	if (!rows_path(report, screen->analysis, holder->id, path))
+		return NULL;
+	if (holder->alike == 1)
+		return strdup(path);
+	kind = overview_kind_text(screen, holder->kind, holder->id);
+	return kind ? format_text("%s %s such as %s", grouped(holder->alike, count), kind, path)
+		    : NULL;
+}
+
 static char *holder_text(const struct first_screen *screen, const struct report *report,
 			 const struct holder *holder,
 			 char *(*text_of)(const struct first_screen *, kind_key, allocation_id))
@@ -196,16 +211,20 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 		holder->root == NO_ROOT
 			? NULL
 			: variables_at(analysis_variables(analysis), holder->root)->name;
-	_cleanup_(free) char *kind = NULL, *top = NULL;
-	char path[ROWS_PATH_SIZE];
+	_cleanup_(free) char *kind = NULL, *top = NULL, *way = NULL;
+	char count[NUMBER_SIZE];
 
 	if (variable && holder->id == NO_ALLOCATION)
 		return variable_text(screen, report, holder);
 	kind = text_of(screen, holder->kind, holder->id);
 	if (!kind)
 		return NULL;
-	if (rows_path(report, analysis, holder->id, path))
-		return format_text("%s (%s)", path, kind);
+	way = overview_way_text(screen, report, holder);
+	if (way)
+		return holder->alike > 1 ? take(way) : format_text("%s (%s)", way, kind);
+	if (holder->alike > 1)
+		return format_text(holder->kind == KIND_UNKNOWN ? "%s of %s in %s" : "%s %s in %s",
+				   grouped(holder->alike, count), kind, variable);
 	if (variable && holder->is_nearly_all)
 		return strdup(variable);
 	if (variable)

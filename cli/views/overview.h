@@ -55,6 +55,10 @@ char *overview_kind_text(const struct first_screen *screen, kind_key kind, alloc
 char *overview_holder_text(const struct first_screen *screen, const struct report *report,
 			   const struct holder *holder);
 
+/* The program's path to a holder, or to the first of many; NULL: none, or memory is short. */
+char *overview_way_text(const struct first_screen *screen, const struct report *report,
+			const struct holder *holder);
+
 /* The allocation that stands for the holder, or NO_ALLOCATION. */
 allocation_id overview_holder_example(const struct holder *holder);
 

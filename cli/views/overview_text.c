@@ -278,26 +278,25 @@ static size_t room_beside(const struct report *report, const struct screen_rows 
 }
 
 /* The program's name for a holder says more than its kind, so leave out kinds first. */
-static struct error *leave_out_kinds(const struct first_screen *screen, const struct report *report,
-				     const struct table *table, struct screen_rows *rows)
+static void leave_out_kinds(const struct first_screen *screen, const struct report *report,
+			    const struct table *table, struct screen_rows *rows)
 {
 	const struct column *last = &table->columns[table->column_count - 1];
 	size_t room = room_beside(report, rows), second = widest(rows, 1, last->name);
 	size_t first = room - (second < room / 3 ? second : room / 3);
 
 	for (size_t i = 0; i < rows->count; i++) {
-		char **text = &rows->list[i].texts[0], path[ROWS_PATH_SIZE];
-		allocation_id id = screen->holders[i].id;
+		const struct holder *holder = &screen->holders[i];
+		char **text = &rows->list[i].texts[0], *way;
 
-		if (text_width(*text, strlen(*text)) <= first || id == NO_ALLOCATION ||
-		    !rows_path(report, screen->analysis, id, path))
+		if (text_width(*text, strlen(*text)) <= first || holder->id == NO_ALLOCATION)
+			continue;
+		way = overview_way_text(screen, report, holder);
+		if (!way)
 			continue;
 		free(*text);
-		*text = strdup(path);
-		if (!*text)
-			return &error_no_memory;
+		*text = way;
 	}
-	return NULL;
 }
 
 static struct error *write_rows(struct report *report, const struct table *table,
@@ -357,7 +356,7 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 		if (!row->texts[0] || (has_content && !row->texts[1]))
 			return &error_no_memory;
 	}
-	TRY(leave_out_kinds(screen, report, &table, &rows));
+	leave_out_kinds(screen, report, &table, &rows);
 	return write_rows(report, &table, &rows);
 }
 

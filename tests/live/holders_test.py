@@ -56,6 +56,31 @@ def serve():
 serve()
 """
 
+TASKS = """
+import asyncio, sys
+
+
+async def fetch(size):
+    data = bytearray(size)
+    await asyncio.sleep(1e6)
+    return data
+
+
+async def handle(number):
+    other = [number]
+    await fetch(500000)
+    return other
+
+
+async def main():
+    tasks = [asyncio.create_task(handle(number)) for number in range(30)]
+    await asyncio.sleep(0.1)
+    print("ready", flush=True)
+    await asyncio.gather(*tasks)
+
+asyncio.run(main())
+"""
+
 NESTED = """
 #include <malloc.h>
 #include <stdio.h>
@@ -256,6 +281,15 @@ class HoldersTest(LiveTest):
         self.assertAlmostEqual(listeners["count"] / 20000, 1, delta=0.01)
         self.assertGreater(listeners["retained"], truth["LISTENERS"] * 0.99)
         self.check_tree_of_python(core, truth)
+
+    def test_what_many_tasks_hold_is_one_row_with_the_way_through_their_calls(self):
+        process = self.start(["/usr/bin/python3", "-c", TASKS])
+        row = rows("suspect", "-q", snap(process, self.path("core")), "report")[0]
+        # An old word behind the documentation of a type may refer into one, too.
+        self.assertGreater(row["retained"], 29 * 500000)
+        self.assertLess(row["retained"], 30 * 505000)
+        self.assertRegex(row["owner"], r"^(29|30) bytearray such as .*\['tasks'\]\[\d+\]\.get_coro\(\)"
+                                       r"\.cr_await\.cr_frame\.f_locals\['data'\]$")
 
     def test_a_list_of_lists_is_no_link_of_a_chain(self):
         script = """

@@ -740,6 +740,44 @@ uint64_t python_frames_code_start(const struct python_threads *threads)
 	return threads->layout ? threads->layout->start : 0;
 }
 
+/* The end of the stack of a frame that waits; 0: it is not known. */
+static uint64_t find_top(struct reading *reading, uint64_t frame)
+{
+	enum { VALUES = 64, TOP = 72, DEPTH = 80, USED = 64 };
+	const struct python_layout *layout = reading->layout;
+	uint64_t values = frame + layout->locals, top = 0;
+	uint32_t used;
+
+	if (layout->line_table == LINES_COUNTED)
+		return view_word(&reading->view, frame + TOP, &top) ? top : 0;
+	if (layout->line_table == LINES_LOCATED && layout->locals > USED + WORD)
+		return view_word(&reading->view, frame + USED, &top) ? top : 0;
+	if (layout->line_table != LINES_LOCATED &&
+	    !view_word(&reading->view, frame + VALUES, &values))
+		return 0;
+	return read_int(reading, frame + (layout->line_table == LINES_LOCATED ? USED : DEPTH),
+			&used)
+		       ? values + WORD * (uint64_t)used
+		       : 0;
+}
+
+uint64_t python_frames_awaited(const struct python_threads *threads, struct python_types *types,
+			       uint64_t object, uint64_t size)
+{
+	enum { TAGS = 3 }; /* of a reference, from 3.14 on */
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.layout = threads->layout,
+	};
+	uint64_t frame = threads->layout ? find_suspended(&reading, object, size) : 0;
+	uint64_t top = frame ? find_top(&reading, frame) : 0, awaited = 0;
+
+	if (top > frame)
+		view_word(&reading.view, top - WORD, &awaited);
+	return awaited & ~(uint64_t)TAGS;
+}
+
 /*
  * Up to 3.10, a frame is an object: stacktop is 0 (3.8, 3.9), or the depth less than 0 (3.10),
  * while it runs or after it ended.

@@ -39,6 +39,10 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 					    struct python_types *types, uint64_t object,
 					    uint64_t size, const struct frame_visitor *visitor);
 
+/* The object that a coroutine waits for; 0: none, or it is not known. Otherwise likewise. */
+uint64_t python_frames_awaited(const struct python_threads *threads, struct python_types *types,
+			       uint64_t object, uint64_t size);
+
 /*
  * True if the word at that offset of a generator, coroutine or frame object of the type belongs to
  * a frame that has ended, or is above the top of its stack. Needs python_threads_visit().

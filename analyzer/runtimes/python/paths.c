@@ -59,6 +59,7 @@ enum link_kind {
 	LINK_ITEM,	 /* by number */
 	LINK_ELEMENT,	 /* of what has no order */
 	LINK_VARIABLE,	 /* of a function that waits */
+	LINK_AWAITED,	 /* what a coroutine waits for */
 	LINK_WORD,	 /* of the object, at an offset */
 	LINK_CLASS,
 };
@@ -265,9 +266,16 @@ static const char *frame_attribute(const struct python_type *type)
 						   : NULL;
 }
 
-static void walk_frame(struct walk *walk, uint64_t object, uint64_t size)
+static void walk_frame(struct walk *walk, const struct python_type *type, uint64_t object,
+		       uint64_t size)
 {
 	const struct frame_visitor visitor = { walk, NULL, emit_variable };
+
+	if (is_named(type, "coroutine"))
+		emit(walk, LINK_AWAITED, 0,
+		     python_frames_awaited(&walk->python->threads, &walk->python->types, object,
+					   size),
+		     0);
 
 	walk->error = python_frames_visit_suspended(&walk->python->threads, &walk->python->types,
 						    object, size, &visitor);
@@ -297,7 +305,7 @@ static void walk_object(struct walk *walk, allocation_id id)
 		return;
 	walk_contents(walk, type, object);
 	if (frame_attribute(type))
-		walk_frame(walk, object, start + allocation_size(index, id) - object);
+		walk_frame(walk, type, object, start + allocation_size(index, id) - object);
 	walk_head(walk, type, start, object);
 	if (type->flags & TYPE_OF_TYPES)
 		dict_offset = TYPE_DICT;
@@ -436,6 +444,8 @@ static const char *find_text(const char *source, const char *target)
 		{ NULL, "code", ".__code__" },
 		{ "_asyncio.Task", "coroutine", ".get_coro()" },
 		{ "_asyncio.Task", "_contextvars.Context", ".get_context()" },
+		{ "_asyncio.Task", "_asyncio.Future", "._fut_waiter" },
+		{ "_asyncio.Task", "asyncio.tasks._GatheringFuture", "._fut_waiter" },
 		{ NULL, "traceback", ".__traceback__" },
 	};
 
@@ -514,6 +524,8 @@ bool python_tell_step(struct object_path *path, const struct object_link *link)
 	else if (link->kind == LINK_VARIABLE)
 		path_add(path, ".%s.f_locals['%s']",
 			 frame_attribute(python_type_of(python_of(path), path->id)), link->name);
+	else if (link->kind == LINK_AWAITED)
+		path_add(path, ".cr_await");
 	else if (link->kind == LINK_WORD)
 		add_word(path, link->which);
 	else if (link->kind == LINK_CLASS)
