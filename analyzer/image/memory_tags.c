@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { TAG_SHIFT = 56, TAGS = 16, WORD = 8, PIECE = 1 << 16 };
@@ -74,6 +75,12 @@ void image_clear_memory_tags(struct image *image)
 {
 	if (image->tagged_count == 0)
 		return;
+	if (mprotect(image->bytes, image->size, PROT_READ | PROT_WRITE) < 0 && errno == ENOMEM) {
+		findings_add(
+			image->findings, FINDING_INCOMPLETE,
+			"memory is limited too much to remove tags (MTE) from pointers: what they refer to looks leaked");
+		return;
+	}
 	SORT(image->tagged, image->tagged_count, compare_ranges);
 	list_for_each(region, image->regions, image->region_count)
 		if (region->bytes && region->origin == REGION_CORE &&

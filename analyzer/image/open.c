@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static struct error *add_region(struct image *image, struct region region)
@@ -478,6 +479,19 @@ static bool is_sparse(const struct stat *status)
 	return status->st_blocks < status->st_size / BLOCK / 2;
 }
 
+/*
+ * Writable, for libelf may convert headers in place: of other byte orders and, where a processor
+ * demands it, alignments. But RLIMIT_DATA counts all that is writable.
+ */
+static int protection(void)
+{
+	struct rlimit data;
+
+	return getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY
+		       ? PROT_READ
+		       : PROT_READ | PROT_WRITE;
+}
+
 static struct error *map_dump(struct image *image, const struct image_options *options)
 {
 	struct stat status;
@@ -486,9 +500,8 @@ static struct error *map_dump(struct image *image, const struct image_options *o
 	TRY(open_dump(image, options, &image->fd));
 	if (fstat(image->fd, &status) < 0)
 		return error_system("cannot be mapped");
-	/* Private and writable: libelf may convert headers in place. */
-	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_NORESERVE, image->fd, 0);
+	bytes = mmap(NULL, (size_t)status.st_size, protection(), MAP_PRIVATE | MAP_NORESERVE,
+		     image->fd, 0);
 	if (bytes == MAP_FAILED)
 		return error_system("cannot be mapped");
 	if (is_sparse(&status))

@@ -254,6 +254,18 @@ static const char *what_went_wrong(const struct workers *workers, const struct w
 	return buffer;
 }
 
+/* The first line that the command wrote, if heapcore could not even open the core; or NULL. */
+static const char *fetch_complaint(const struct workers *workers, const char *rows, char *messages)
+{
+	static const char FAILED[] = "{\"row\":\"facts core\"", OURS[] = "heapcore: ";
+
+	if (!workers->limits->fetch || strncmp(rows, FAILED, sizeof(FAILED) - 1) != 0 ||
+	    strncmp(messages, OURS, sizeof(OURS) - 1) == 0)
+		return NULL;
+	messages[strcspn(messages, "\n")] = '\0';
+	return messages;
+}
+
 static struct error *name_failure(struct workers *workers, const char *path)
 {
 	static const char QUERY[] = "SELECT path || ' (' || error || ')' FROM core WHERE path = ?1";
@@ -347,6 +359,8 @@ static struct error *finish(struct workers *workers, struct worker *worker)
 	messages = read_written(worker->error, MOST_MESSAGE, &size);
 	outcome.result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	why = messages ? what_went_wrong(workers, worker, status, messages, buffer) : NULL;
+	if (!why && rows && messages)
+		why = fetch_complaint(workers, rows, messages);
 	worker_close(worker);
 	TRY_MEMORY(rows && messages);
 	/* Ctrl-C reaches all of them. */

@@ -404,6 +404,18 @@ class FleetTest(fleet_cores.FleetCores):
         finally:
             harness.run("umount", folder)
 
+    @unittest.skipIf(harness.SANITIZED, "there is no limit with the address sanitizer")
+    def test_the_limit_of_memory_is_beside_the_core(self):
+        """Half a gigabyte more than the limit is allowed for libraries; the core is larger, if sparse."""
+        core, database = self.path("core.large"), self.path("large.db")
+        shutil.copy(self.all[0], core)
+        os.truncate(core, 1 << 30)
+        self.assertIn("1 analysed", self.add_rows(database, "--max-memory", "64M", core).stderr)
+        run = harness.run(harness.HEAPCORE, "fleet", "-o", database, "--max-memory", "64M",
+                          "--fetch", "cat {}", core)
+        self.assertIn("1 analysed", run.stderr)
+        self.assertEqual(self.ask("SELECT leaked FROM core", database), [(REQUESTS,)])
+
     def test_growth_has_what_holds_it(self):
         """With --holders; two builds differ in the length of one list, whose nodes hold each other."""
         database, folder = self.path("held.db"), self.path("held")
@@ -432,6 +444,7 @@ class FleetTest(fleet_cores.FleetCores):
                           f"cat {store}/{{}}", "-", cwd=self.folder,
                           input="\n".join([*names, "none"]) + "\thost=x\n")
         self.assertIn("5 cores: 4 analysed, 1 failed", run.stderr)
+        self.assertRegex(run.stderr, r"failed: none \(cat: .*No such file")
         self.assertEqual(sorted(path for path, in self.ask(
             f"SELECT path FROM core WHERE error IS NULL AND leaked = {REQUESTS}", database)),
             sorted(names))
