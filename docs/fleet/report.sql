@@ -54,7 +54,7 @@ example AS (
 spread AS (
 	SELECT program, fingerprint, nullif(count(host), 0) AS hosts
 	FROM (SELECT DISTINCT b.program, l.fingerprint, a.host FROM leak l JOIN core_build a ON a.core = l.core
-		JOIN numbered_build b ON b.place = a.place) AS host GROUP BY program, fingerprint)
+		JOIN numbered_build b ON b.place = a.place) AS seen GROUP BY program, fingerprint)
 SELECT j.*, s.hosts, max(l.size) AS size, max(l.kind) AS kind, max(l.allocated_by) AS allocated_by, max(a.path) AS most_in
 FROM joined j JOIN spread s ON s.program = j.program AND s.fingerprint = j.fingerprint
 JOIN example e ON e.program = j.program AND e.fingerprint = j.fingerprint
@@ -144,7 +144,8 @@ LEFT JOIN numbered_build later ON later.program = l.program AND later.number = l
 CREATE TEMP VIEW growth AS
 SELECT b.program, b.build, former.build AS former_build, k.kind, coalesce(f.median, 0) AS former, k.median,
 	coalesce(f.high, 0) AS former_high, k.low, 1.0 * k.median / nullif(f.median, 0) AS times, k.cores, k.holders
-FROM kind_spread k JOIN numbered_build b ON b.program = k.program AND b.number = k.number
+FROM grown_kind g JOIN kind_spread k ON k.program = g.program AND k.number = g.number AND k.kind = g.kind
+JOIN numbered_build b ON b.program = k.program AND b.number = k.number
 JOIN numbered_build former ON former.program = b.program AND former.number = b.number - 1
 LEFT JOIN kind_spread f ON f.program = k.program AND f.number = former.number AND f.kind = k.kind
 WHERE k.low > coalesce(f.high, 0) AND k.median >= coalesce(f.median, 0) + 4096 AND b.cores > 2 AND former.cores > 2;

@@ -455,7 +455,7 @@ class FleetTest(fleet_cores.FleetCores):
         database, rows = self.path("grown.db"), self.path("rows")
         os.mkdir(rows)
         for host in range(8):
-            for build, session, leaks in (("1.5", 10_000, [("old", 64)]),
+            for build, session, leaks in (("1.4", 10_000, [("old", 64)]), ("1.5", 10_000, [("old", 64)]),
                                           ("1.6", 40_000, [("new", 32)])):
                 fleet_cores.made_rows(f"{rows}/{build}-{host}", f"host{host}", build, {
                     "busy": 50_000 * (1 + host), "session": session + 100 * host, "small": 8},
@@ -469,10 +469,11 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertEqual([row["kind"] for row in differing["growth"]], ["session"])
         self.assertEqual({(row["fingerprint"], row["only_in"])
                           for row in differing["leak that differs"]}, {("old", "1.5"), ("new", "1.6")})
+        self.assertNotIn("growth", self.tables_of("diff", database, "1.4", "1.5"))
         back = self.tables_of("diff", database, "1.6", "1.5")
         self.assertNotIn("growth", back)
-        self.assertEqual([row["day"] for row in self.report(database=database)["trend"]],
-                         ["2001-09-10", "2001-09-09"])
+        self.assertEqual([(row["day"], row["cores"]) for row in self.report(database=database)["trend"]],
+                         [("2001-09-10", 8), ("2001-09-09", 16)])
         shown = self.tables_of("show", database, "new")
         self.assertEqual((shown["fleet leak"][0]["first_build"], len(shown["leaking core"]),
                           shown["leaking core"][0]["core"]), ("1.6", 8, "/cores/host0/1.6/core"))
@@ -486,7 +487,8 @@ class FleetTest(fleet_cores.FleetCores):
         families = [line.split("{")[0].split()[0] for line in metrics.splitlines()
                     if not line.startswith("#")]
         self.assertEqual(len(set(families)), len(list(itertools.groupby(families))))
-        words = ["gate", database, "--baseline", "build=1.5", "--min-cores", "9", "--max-growth"]
+        words = ["gate", database, "--baseline", "build=1.5", "--select", "build=1.6", "--min-cores",
+                 "9", "--max-growth"]
         for status, most in ((1, "50%"), (0, "300")):
             run = harness.run(harness.HEAPCORE, "fleet", *words, most, "--format", "junit")
             self.assertEqual((run.returncode, run.stdout.count("<failure")), (status, status))
