@@ -39,7 +39,7 @@ static bool has_crashed(const struct image *image, const struct thread *thread)
 	case SIGFPE:
 		return true;
 	case SIGABRT: /* by abort(), not from outside */
-		return thread->system_call == SYSTEM_CALL_TGKILL;
+		return thread->system_call == SYSTEM_CALL_KILL;
 	default:
 		return false;
 	}

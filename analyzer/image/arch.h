@@ -68,7 +68,7 @@ enum system_call {
 	SYSTEM_CALL_OTHER,   /* none of the following */
 	SYSTEM_CALL_EXIT,    /* exit(), exit_group() */
 	SYSTEM_CALL_MEMORY,  /* brk(), mmap(), munmap(), mremap(), mprotect(), madvise() */
-	SYSTEM_CALL_TGKILL,  /* as abort() makes it */
+	SYSTEM_CALL_KILL,    /* kill(), tgkill() */
 	SYSTEM_CALL_SUSPEND, /* rt_sigsuspend() */
 	/* They fill memory: the second argument says where, the third how much. */
 	SYSTEM_CALL_READ,    /* bytes: read(), pread(), recvfrom(), getdents() */

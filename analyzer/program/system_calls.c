@@ -6,9 +6,10 @@
  * call of its own (checked in 2.31, 2.36, 2.41 and 2.43): while a thread waits in one,
  * they hold nothing.
  *
- * A thread that ends, or ends the process, never returns. Up to exit() the frames on its stack are
- * glibc's own, full of what was left there before. What counts is what its caller has: the stack
- * above, and the registers that calls preserve. Once main() has returned, it has no frame any more.
+ * A thread that ends, or ends the process, by a signal, too, never returns. Up to exit() or abort()
+ * the frames on its stack are glibc's own, full of what was left there before. What counts is what
+ *its caller has: the stack above, and the registers that calls preserve. Once main() has returned,
+ *it has no frame any more.
  *
  *	| _exit | handlers | exit | caller ... main | its caller |
  *	| dead                    | live            | live until main returns |
@@ -217,8 +218,12 @@ static void keep_preserved(const struct arch *arch, const struct call_frame *fra
  */
 static void leave(const struct program *program, struct thread *thread)
 {
-	enum { STARTS_MAIN = 1, EXITS = 2 | 4 };
-	static const char *const names[] = { "__libc_start_main", "exit", "quick_exit", NULL };
+	enum { STARTS_MAIN = 1 };
+	/* All others do not return, as the thread ends in them. */
+	static const char *const names[] = {
+		"__libc_start_main", "exit",	      "quick_exit", "abort", "raise",
+		"pthread_kill",	     "__assert_fail", "daemon",	    NULL
+	};
 	const struct arch *arch = program->image->arch;
 	struct call_frame frame = call_frame_of(arch, thread->state->registers);
 
@@ -241,7 +246,7 @@ static void leave(const struct program *program, struct thread *thread)
 			return;
 		}
 		/* The first one asked the system itself. */
-		if (i > 0 && !(function & EXITS))
+		if (i > 0 && !(function & ~(uint64_t)STARTS_MAIN))
 			continue;
 		keep_preserved(arch, &frame, thread);
 		thread->live = frame.stack_pointer;
@@ -258,14 +263,24 @@ static bool waits_in_vdso(const struct program *program, const struct thread *th
 	       thread_is_at_call(program->image, thread->instruction);
 }
 
+/* True if the thread is ending the process by a signal. */
+static bool kills(const struct image *image, const struct thread *thread)
+{
+	return thread->system_call == SYSTEM_CALL_KILL && thread->state == image->threads &&
+	       image_fatal_signal(image) && thread->state->signal_sent &&
+	       !image_signal_is_foreign(image, thread->state);
+}
+
 void thread_find_use(const struct program *program, struct thread *thread)
 {
 	const struct arch *arch = program->image->arch;
 	bool waits = thread->system_call != SYSTEM_CALL_NONE &&
 		     follows_system_call(program, thread->instruction);
+	bool ends =
+		thread->system_call == SYSTEM_CALL_EXIT || (waits && kills(program->image, thread));
 
 	thread->vectors_used = !waits && !waits_in_vdso(program, thread);
-	if (thread->system_call != SYSTEM_CALL_EXIT) {
+	if (!ends) {
 		memcpy(thread->registers, thread->state->registers, sizeof(thread->registers));
 		/*
 		 * Registers that hold the thread pointer and the like are no references of the

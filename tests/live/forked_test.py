@@ -32,6 +32,15 @@ class Forked(harness.LiveTest):
         kinds = [stack["kind"] for stack in stacks]
         self.assertEqual(kinds.count("vanished thread"), 5)
 
+    def test_what_a_daemon_lost_is_hidden_by_no_frame_of_daemon(self):
+        """Nor by kill()'s; of both processes."""
+        program = self.compile("daemon", flags=harness.FLAGS.split(), text=DAEMON)
+        for end in "return", "kill":
+            result = harness.run(harness.HEAPCORE, "run", "--quiet", "--follow-forks",
+                                 "--stacks=never", "--", program, end)
+            self.assertEqual(result.stderr.count("Gate failed: 1 allocation leaked (72 bytes)"), 2,
+                             result.stderr)
+
     def test_the_child_s_gate_has_only_what_the_child_lost(self):
         program = self.compile("forked", flags=harness.FLAGS.split(),
                                text=PROGRAM)
@@ -67,6 +76,34 @@ def decode_all(text):
     return documents
 
 
+DAEMON = """
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((noinline)) void spread(int depth, void *block)
+{
+	void *volatile words[24];
+	for (int i = 0; i < 24; i++)
+		words[i] = block;
+	if (depth > 0)
+		spread(depth - 1, block);
+	words[0] = NULL;
+}
+__attribute__((noinline)) void lose(void)
+{
+	spread(80, malloc(66));
+}
+int main(int count, char **arguments)
+{
+	lose();
+	if (daemon(0, 0) < 0)
+		return 3;
+	if (strcmp(arguments[1], "kill") == 0)
+		kill(getpid(), SIGTERM);
+	return 0;
+}
+"""
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ SANITIZER_SEES_LESS = {
         "endings": ("fork", "signal"),
         "libraries": ("destructor",),
         "exits": ("immediate", "quick", "system-call", "by-handler",
-                  "destructor", "abort", "register-at-once"),
+                  "destructor", "abort", "kill", "assert", "register-at-once"),
         "objects": ("uncaught",),
     },
     STALE: {

@@ -20,17 +20,12 @@ static const struct arch_register registers[] = {
 };
 
 static const struct arch_call calls[] = {
-	CALL(exit, 1, EXIT),
-	CALL(brk, 45, MEMORY),
-	CALL(mmap, 90, MEMORY),
-	CALL(munmap, 91, MEMORY),
-	CALL(mprotect, 125, MEMORY),
-	CALL(mremap, 163, MEMORY),
-	CALL(rt_sigsuspend, 179, SUSPEND),
-	CALL(mmap2, 192, MEMORY),
-	CALL(madvise, 219, MEMORY),
-	CALL(exit_group, 252, EXIT),
-	CALL(tgkill, 270, TGKILL),
+	CALL(exit, 1, EXIT),	     CALL(kill, 37, KILL),
+	CALL(brk, 45, MEMORY),	     CALL(mmap, 90, MEMORY),
+	CALL(munmap, 91, MEMORY),    CALL(mprotect, 125, MEMORY),
+	CALL(mremap, 163, MEMORY),   CALL(rt_sigsuspend, 179, SUSPEND),
+	CALL(mmap2, 192, MEMORY),    CALL(madvise, 219, MEMORY),
+	CALL(exit_group, 252, EXIT), CALL(tgkill, 270, KILL),
 };
 
 /* The base of the segment that gs selects, among those that the thread has of its own. */

@@ -39,6 +39,7 @@ static const struct arch_register registers[] = {
 static const struct arch_call calls[] = {
 	CALL(exit, 1, EXIT),
 	CALL(read, 3, READ),
+	CALL(kill, 37, KILL),
 	CALL(brk, 45, MEMORY),
 	CALL(mmap, 90, MEMORY),
 	CALL(munmap, 91, MEMORY),
@@ -52,7 +53,7 @@ static const struct arch_call calls[] = {
 	CALL(madvise, 205, MEMORY),
 	CALL(exit_group, 234, EXIT),
 	CALL(epoll_wait, 238, EVENTS),
-	CALL(tgkill, 250, TGKILL),
+	CALL(tgkill, 250, KILL),
 	CALL(epoll_pwait, 303, EVENTS),
 	CALL(preadv, 320, READV),
 	CALL(recvfrom, 337, READ),

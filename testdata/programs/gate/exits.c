@@ -7,6 +7,7 @@
 #define KEEP_STALE
 #include "testdata/programs/gate/cases.h"
 
+#include <assert.h>
 #include <error.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -169,8 +170,31 @@ static void by_destructor(bool leak)
 static void by_abort(bool leak)
 {
 	lose(leak, 1);
-	forget();
 	abort();
+}
+
+/* Its frame is where kill() has none, and the kernel leaves room below the stack pointer. */
+__attribute__((noinline)) static void lose_near(bool leak)
+{
+	char *volatile words[12];
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		words[i] = i ? words[0] : malloc(72);
+	memset(words[0], 1, 72);
+	if (!leak)
+		free(words[0]);
+}
+
+static void by_kill(bool leak)
+{
+	lose_near(leak);
+	kill(getpid(), SIGTERM);
+}
+
+static void by_assert(bool leak)
+{
+	lose(leak, 1);
+	assert(!"true");
 }
 
 static jmp_buf way_out;
@@ -281,6 +305,8 @@ const struct leak_case cases[] = {
 	{ "exit-in-handler", by_exit_in_handler },
 	{ "destructor", by_destructor },
 	{ "abort", by_abort },
+	{ "kill", by_kill },
+	{ "assert", by_assert },
 	{ "jump", by_jump },
 	{ "signal", in_signal },
 	{ "signal-stack", on_signal_stack },

@@ -322,16 +322,27 @@ TEST(x86_64_has_the_layout_of_its_headers)
 		uint64_t number;
 		enum system_call call;
 	} calls[] = {
-		{ SYS_brk, SYSTEM_CALL_MEMORY },      { SYS_mmap, SYSTEM_CALL_MEMORY },
-		{ SYS_munmap, SYSTEM_CALL_MEMORY },   { SYS_mremap, SYSTEM_CALL_MEMORY },
-		{ SYS_mprotect, SYSTEM_CALL_MEMORY }, { SYS_madvise, SYSTEM_CALL_MEMORY },
-		{ SYS_exit, SYSTEM_CALL_EXIT },	      { SYS_exit_group, SYSTEM_CALL_EXIT },
-		{ SYS_read, SYSTEM_CALL_READ },	      { SYS_recvfrom, SYSTEM_CALL_READ },
-		{ SYS_pread64, SYSTEM_CALL_READ },    { SYS_getdents64, SYSTEM_CALL_READ },
-		{ SYS_readv, SYSTEM_CALL_READV },     { SYS_preadv, SYSTEM_CALL_READV },
-		{ SYS_recvmsg, SYSTEM_CALL_RECVMSG }, { SYS_epoll_pwait, SYSTEM_CALL_EVENTS },
-		{ SYS_tgkill, SYSTEM_CALL_TGKILL },   { SYS_rt_sigsuspend, SYSTEM_CALL_SUSPEND },
-		{ SYS_getpid, SYSTEM_CALL_OTHER },    { UINT64_MAX, SYSTEM_CALL_NONE },
+		{ SYS_brk, SYSTEM_CALL_MEMORY },
+		{ SYS_mmap, SYSTEM_CALL_MEMORY },
+		{ SYS_munmap, SYSTEM_CALL_MEMORY },
+		{ SYS_mremap, SYSTEM_CALL_MEMORY },
+		{ SYS_mprotect, SYSTEM_CALL_MEMORY },
+		{ SYS_madvise, SYSTEM_CALL_MEMORY },
+		{ SYS_exit, SYSTEM_CALL_EXIT },
+		{ SYS_exit_group, SYSTEM_CALL_EXIT },
+		{ SYS_read, SYSTEM_CALL_READ },
+		{ SYS_recvfrom, SYSTEM_CALL_READ },
+		{ SYS_pread64, SYSTEM_CALL_READ },
+		{ SYS_getdents64, SYSTEM_CALL_READ },
+		{ SYS_readv, SYSTEM_CALL_READV },
+		{ SYS_preadv, SYSTEM_CALL_READV },
+		{ SYS_recvmsg, SYSTEM_CALL_RECVMSG },
+		{ SYS_epoll_pwait, SYSTEM_CALL_EVENTS },
+		{ SYS_kill, SYSTEM_CALL_KILL },
+		{ SYS_tgkill, SYSTEM_CALL_KILL },
+		{ SYS_rt_sigsuspend, SYSTEM_CALL_SUSPEND },
+		{ SYS_getpid, SYSTEM_CALL_OTHER },
+		{ UINT64_MAX, SYSTEM_CALL_NONE },
 	};
 
 	assert_int_equal(arch->status.size, sizeof(struct elf_prstatus));
