@@ -20,6 +20,7 @@ WORD = re.compile(rf"[\w'{VARIES}-]+")
 # What no test has, by its first five fixed words, and why.
 UNTESTED = {
     "references of objects are missing": "needs objects of Ruby that share memory by the million",
+    "memory is limited too much": "needs a tagged core larger than the limit of its process",
     "the notes cannot be read": "libelf refuses no row of notes that is in the file",
     "there is not enough memory": "memory would have to end while debug information is read",
 }
