@@ -109,8 +109,9 @@ ARGV[1] == "compact" ? GC.compact : GC.start
 # objects of each are in use.
 PLANTED = 300
 UNUSED = f"""
+require "fiddle"
 require "weakref"
-KINDS = %w[Plain Popped Sliced Deleted Queued Sized Shifted Captured Small Value Key Ref Final Id]
+KINDS = %w[Plain Popped Sliced Deleted Queued Sized Shifted Captured Small Value Key Ref Final Id Behind]
 KINDS.each {{ |name| Object.const_set(name, Class.new {{ def initialize(i) @i = i end }}) }}
 MAP, NOTHING = ObjectSpace::WeakMap.new, proc {{}}
 $keys = Array.new({PLANTED}) {{ |i| "key #{{i}}" }}
@@ -155,8 +156,18 @@ def plant
   end
   nil
 end
+# The words of these procs get the blocks of these texts, which are a word longer.
+def plant_behind
+  texts = Array.new({PLANTED}) do |i|
+    "\\0" * 64 + [Fiddle.dlwrap(Behind.new(i))].pack("Q")[0, 7]
+  end
+  texts.each {{ |text| text.clear }}
+  $procs = texts.map {{ |a| b = c = d = a; proc {{ [a, b, c, d] }} }}
+  nil
+end
 def deep(n, &block) n == 0 ? block.call : deep(n - 1, &block) end
 Thread.new {{ deep(50) {{ plant }} }}.join
+deep(50) {{ plant_behind }}
 deep(200) {{ nil }}
 $kept << $small.size
 puts "ready"

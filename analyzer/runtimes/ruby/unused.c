@@ -270,6 +270,30 @@ static struct error *add_instructions(struct ruby_unused *search, uint64_t start
 				(uint64_t)counts[1] * WORD);
 }
 
+/* rb_env_t, what a block captured: | flags | iseq | ep | words | u32 how many |. */
+static struct error *add_environment(struct ruby_unused *search, uint64_t start)
+{
+	enum { WORDS = 24 };
+	uint64_t words[2];
+
+	if (!view_read(&search->view, start + WORDS, words, sizeof(words)))
+		return NULL;
+	words[1] = (words[1] & UINT32_MAX) * WORD;
+	return add_rest_of_room(search, words[0], words[1], words[1]);
+}
+
+static struct error *add_internal(struct ruby_unused *search, uint64_t start, uint64_t flags)
+{
+	switch (ruby_imemo_kind(&search->slots, flags)) {
+	case RUBY_ISEQ:
+		return add_instructions(search, start);
+	case RUBY_ENV:
+		return add_environment(search, start);
+	default:
+		return NULL;
+	}
+}
+
 /* The context of a thread or fiber says what of its stack is between its values and its frames. */
 static struct error *add_stack(struct ruby_unused *search, uint64_t start)
 {
@@ -309,9 +333,7 @@ static struct error *add_object(struct ruby_unused *search, struct memory_range 
 	case RUBY_REGEXP:
 		return add_pattern(search, slot.start);
 	case RUBY_IMEMO:
-		return ruby_imemo_kind(&search->slots, flags) == RUBY_ISEQ
-			       ? add_instructions(search, slot.start)
-			       : NULL;
+		return add_internal(search, slot.start, flags);
 	case RUBY_DATA:
 		return add_stack(search, slot.start);
 	default:
