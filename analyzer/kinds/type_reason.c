@@ -19,12 +19,17 @@ struct origin {
 	char *where;	/* in it */
 };
 
-/* An allocation whose type the user stated is the start of a path, as a variable is. */
-static bool is_stated(const struct analysis *analysis, uint64_t address)
+/* Why an allocation has a type to which no variable leads: it is the start of a path, as one is. */
+static const char *own_reason(const struct analysis *analysis, uint64_t address)
 {
 	allocation_id id = allocation_find(analysis_index(analysis), address);
+	struct typed typed;
 
-	return id != NO_ALLOCATION && typing_is_stated(analysis_typing(analysis), id);
+	if (id == NO_ALLOCATION || !typing_of(analysis_typing(analysis), id, &typed))
+		return "";
+	return typed.is_stated	   ? " of stated type"
+	       : typed.is_inferred ? " by its pointers"
+				   : " by its vtable";
 }
 
 static const char *name_variable(const struct analysis *analysis, uint64_t address)
@@ -36,11 +41,6 @@ static const char *name_variable(const struct analysis *analysis, uint64_t addre
 	if (!name && stack && stack->thread != NO_THREAD)
 		name = debug_stack_place(debug, stack->thread, address);
 	return name ? name : debug_name(debug, address);
-}
-
-static bool is_allocation(const struct analysis *analysis, uint64_t address)
-{
-	return allocation_find(analysis_index(analysis), address) != NO_ALLOCATION;
 }
 
 /* Split it in front of the function, thread or module that it is in. */
@@ -64,9 +64,7 @@ static bool origin_init(struct origin *origin, const struct analysis *analysis,
 				name += strlen(words[i]);
 		origin->variable = strdup(name);
 	} else if (asprintf(&origin->variable, "0x%" PRIx64 "%s", step->address,
-			    is_stated(analysis, step->address)	     ? " of stated type"
-			    : is_allocation(analysis, step->address) ? " by its vtable"
-								     : "") < 0) {
+			    own_reason(analysis, step->address)) < 0) {
 		return false;
 	}
 	if (!origin->variable)

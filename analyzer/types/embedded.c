@@ -19,10 +19,12 @@ enum { MOST_ROUNDING = 32 }; /* bytes that malloc gives more than was asked for 
 DEFINE_COMPARE(compare_sizes, struct sized, ASCENDING(size), ASCENDING(type))
 DEFINE_COMPARE(compare_embedded, struct untyped, ASCENDING(group), ASCENDING(size), ASCENDING(id))
 
-static struct error *find_structures(struct inference *inference)
+struct error *inference_find_structures(struct inference *inference)
 {
 	const struct typing *typing = inference->typing;
 
+	if (inference->structures.count > 0)
+		return NULL;
 	for (type_number i = 1; i < type_count(typing->table); i++) {
 		const struct data_type *type = typing_type(typing, i);
 
@@ -210,8 +212,8 @@ struct error *infer_embedded(struct inference *inference)
 	size_t count = inference->embedded.count;
 
 	array_sort(&inference->embedded, compare_embedded);
-	if (count > 0 && inference->structures.count == 0)
-		TRY(find_structures(inference));
+	if (count > 0)
+		TRY(inference_find_structures(inference));
 	for (size_t i = 0, next; i < count && inference->tests <= MOST_TESTS; i = next) {
 		for (next = i + 1; next < count && all[next].group == all[i].group &&
 				   all[next].size == all[i].size;

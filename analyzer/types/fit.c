@@ -369,6 +369,7 @@ static struct error *compare_words(struct typing *typing, uint64_t address, type
 			return NULL;
 		if (next == count || slots[next].offset != offset) {
 			if (find_used(typing, word) != NO_ALLOCATION &&
+			    !is_among(odd, offset / typing->word) &&
 			    !is_padding(typing, number, offset))
 				return NULL;
 			continue;
@@ -418,13 +419,27 @@ struct error *typing_conforms_but(struct typing *typing, uint64_t address, type_
 			     NO_ALLOCATION, odd, ret, &offset);
 }
 
+/* The first words where the type has no pointers, and addresses of the heap stand. */
+static uint64_t find_hidden_pointers(struct typing *typing, uint64_t address, type_number number)
+{
+	enum { BITS = sizeof(uint64_t) * CHAR_BIT };
+	uint64_t words = typing_type(typing, number)->size / typing->word, found = 0, word;
+
+	for (uint64_t i = 0; i < words && i < BITS; i++)
+		if (read_word(typing, address + i * typing->word, &word) &&
+		    find_used(typing, word) != NO_ALLOCATION &&
+		    !slot_at(&typing->slots, number, i * typing->word))
+			found |= UINT64_C(1) << i;
+	return found;
+}
+
 struct error *typing_read_pointers(struct typing *typing, uint64_t address, type_number number,
 				   struct pointer_words *ret)
 {
 	const struct slot *slots;
 	size_t count;
 
-	*ret = (struct pointer_words){ 0 };
+	*ret = (struct pointer_words){ .odd = find_hidden_pointers(typing, address, number) };
 	TRY(slots_of(&typing->slots, number, &slots, &count));
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t at = slots[i].offset / typing->word;

@@ -595,7 +595,7 @@ struct error *typing_follow(struct typing *typing, const struct pointer *pointer
 }
 
 struct error *typing_begin_at(struct typing *typing, allocation_id id, type_number number,
-			      enum type_fit fit, uint64_t way)
+			      enum type_fit fit, uint64_t way, bool is_inferred)
 {
 	const struct pointer pointer = {
 		.from = NO_ALLOCATION,
@@ -606,7 +606,7 @@ struct error *typing_begin_at(struct typing *typing, allocation_id id, type_numb
 
 	if (!has_step(typing, id))
 		TRY(keep_step(typing, id, &pointer));
-	return typing_set(typing, id, number, fit, false);
+	return typing_set(typing, id, number, fit, is_inferred);
 }
 
 struct error *typing_set_stated(struct typing *typing)
@@ -620,7 +620,8 @@ struct error *typing_set_stated(struct typing *typing)
 		TRY(typing_find_fit(typing, range_of(typing, statement->id), statement->type,
 				    &fit));
 		TRY(typing_begin_at(typing, statement->id, statement->type,
-				    fit == FIT_NONE ? FIT_PREFIX : fit, OF_VARIABLE | start));
+				    fit == FIT_NONE ? FIT_PREFIX : fit, OF_VARIABLE | start,
+				    false));
 	}
 	return NULL;
 }

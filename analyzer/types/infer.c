@@ -386,12 +386,9 @@ struct error *typing_infer(struct typing *typing)
 		.progress = typing->input.progress,
 	};
 	struct error *error = gather(&inference);
-	bool asks_code = inference.untyped.count || typing->headed.count || typing->entered.count ||
-			 typing->inner.count;
 
-	if (error || (!asks_code && inference.embedded.count == 0))
-		return error;
-	if (asks_code)
+	if (!error && (inference.untyped.count || typing->headed.count || typing->entered.count ||
+		       typing->inner.count))
 		error = casts_read(&inference.casts, &input);
 	for (size_t i = 0; !error && i < MOST_ROUNDS; i++) {
 		error = typing_find_containing(typing);
@@ -411,6 +408,8 @@ struct error *typing_infer(struct typing *typing)
 			error = infer_regions(&inference);
 		if (!error)
 			error = infer_embedded(&inference);
+		if (!error && typing->queued_from == typing->queue.count)
+			error = infer_shapes(&inference);
 		if (error || (typing->queued_from == typing->queue.count && !typing->places.count))
 			break;
 		error = typing_follow_queue(typing);

@@ -13,6 +13,7 @@
  *	arrays.c     arrays of "void *", by what is in others
  *	within.c     the same for what stands within blocks
  *	embedded.c   what lists lead to whose links are members of it
+ *	shapes.c     structures to which nothing with a type leads, by their words alone
  */
 #pragma once
 
@@ -170,6 +171,14 @@ struct error *inference_add_embedded(struct inference *inference, allocation_id 
 
 /* Infer the types of these. */
 struct error *infer_embedded(struct inference *inference);
+
+/* Find all structures, by size, once. */
+struct error *inference_find_structures(struct inference *inference);
+
+/* ---- shapes.c */
+
+/* Infer what no pointer with a type leads to. */
+struct error *infer_shapes(struct inference *inference);
 
 /* ---- arrays.c */
 

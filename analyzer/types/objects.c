@@ -60,7 +60,7 @@ static struct error *set_object(struct typing *typing, allocation_id id, type_nu
 	    (known_type(typing, id) == number && known_fit(typing, id) == FIT_ONE) ||
 	    !fits(typing, id, number, is_known))
 		return NULL;
-	return typing_begin_at(typing, id, number, FIT_ONE, OF_VARIABLE | number);
+	return typing_begin_at(typing, id, number, FIT_ONE, OF_VARIABLE | number, false);
 }
 
 /* The type of an object of a language whose debug information has its class. */

@@ -457,7 +457,7 @@ struct error *typing_add_region(struct typing *typing, const struct headed *head
 
 /* The allocation is of the type, which nothing but itself says; the way tells its context. */
 struct error *typing_begin_at(struct typing *typing, allocation_id id, type_number number,
-			      enum type_fit fit, uint64_t way);
+			      enum type_fit fit, uint64_t way, bool is_inferred);
 
 /* Give allocations the types that the user stated. */
 struct error *typing_set_stated(struct typing *typing);

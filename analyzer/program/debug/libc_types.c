@@ -47,7 +47,7 @@ static const struct described {
 	[CHARSET] = { "re_charset_t", 72, TYPE_STRUCTURE },
 };
 
-/* Those of one structure follow each other, in the order of the structures. */
+/* Members of one structure follow each other, in the order of the structures. */
 static const struct {
 	uint8_t of, type, stars;
 	uint16_t offset;
