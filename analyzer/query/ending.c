@@ -225,7 +225,7 @@ static size_t name_length(const char *function)
 	return i;
 }
 
-/* "parse() at cart.c:12"; NULL: the function has no name, or memory is short. */
+/* "parse() at cart.c:12", "cart.c:12"; NULL: nothing is known, or memory is short. */
 static char *describe_call(const char *function, const char *path, uint64_t line)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -233,11 +233,12 @@ static char *describe_call(const char *function, const char *path, uint64_t line
 	const char *open = function && function[length] ? "()" : "";
 	char text[32] = "";
 
-	if (!function)
+	if (!function && !path)
 		return NULL;
 	if (line)
 		snprintf(text, sizeof(text), ":%" PRIu64, line);
-	return format_text("%.*s%s%s%s%s", (int)length, function, open, path ? " at " : "",
+	return format_text("%.*s%s%s%s%s", (int)length, function ? function : "", open,
+			   function && path ? " at " : "",
 			   slash  ? slash + 1
 			   : path ? path
 				  : "",
@@ -247,8 +248,8 @@ static char *describe_call(const char *function, const char *path, uint64_t line
 /* "strlen" of "__strlen_evex()", as a copy for one kind of processor is named. */
 static char *plain_name(const char *function)
 {
-	static const char *const kinds[] = { "_evex", "_avx", "_sse", "_ssse", "_erms", "()" };
-	size_t length = strlen(function);
+	static const char *const kinds[] = { "_evex", "_avx", "_sse", "_ssse", "_erms" };
+	size_t length = name_length(function);
 
 	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
 		const char *found = strstr(function, kinds[i]);
@@ -266,12 +267,13 @@ static char *plain_name(const char *function)
 /* True if the frame is of a library of a language, also where that is inlined into the program. */
 static bool is_of_library(struct autopsy *autopsy, const struct frame *frame)
 {
+	const struct runtimes *runtimes = analysis_runtimes(autopsy->analysis);
 	const char *name = debug_frame_function(analysis_debug(autopsy->analysis), frame);
 
 	return frame->module &&
 	       (module_is_of_language(frame->module) ||
-		(name && (strncmp(name, "std::", 5) == 0 ||
-			  runtimes_own_function(analysis_runtimes(autopsy->analysis), name))));
+		(name && (strncmp(name, "std::", 5) == 0 || runtimes_own_code(runtimes, name))) ||
+		(frame->source && runtimes_own_code(runtimes, frame->source)));
 }
 
 /*

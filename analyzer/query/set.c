@@ -195,7 +195,7 @@ static const struct set
 			  .example = "summarize lostcount\n"
 				     "describe lostcount --limit 3",
 			  .description =
-				  "Somebody took a reference that is gone, so they are never freed: control blocks of std::shared_ptr, and objects of Python and GLib. All words in use that may be a holder's count as such." },
+				  "Somebody took a reference that is gone, so they are never freed: std::shared_ptr, GObject, objects of Python and PHP, and, with debug information, Rust's Arc and Rc and classes with a member such as ref_count. Every word in use that may be a holder's counts as one." },
 			{ "zeros", "used allocations that hold nothing but zeros", STAGE_PATTERNS,
 			  .select = select_waste, .choice = CHOICE_ZEROS,
 			  .example = "list zeros --sort-by bytes --limit 3",

@@ -191,10 +191,10 @@ struct runtime {
 	const char *modules;
 
 	/*
-	 * Optional: how the names of its own functions begin, also where they are within a program,
-	 * with | between them.
+	 * Optional: how the names of its own functions and their sources begin, also within a
+	 * program, with | between them.
 	 */
-	const char *own_functions;
+	const char *own_code;
 
 	/* The size of its structure, which begins with an object_space; 0: that is all. */
 	size_t space_size;

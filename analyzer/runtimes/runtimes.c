@@ -624,14 +624,14 @@ bool runtimes_text(const struct runtimes *list, allocation_id id, uint64_t *ret_
 	       space->runtime->text(space, id, ret_start, ret_size);
 }
 
-bool runtimes_own_function(const struct runtimes *list, const char *function)
+bool runtimes_own_code(const struct runtimes *list, const char *name)
 {
 	spaces_for_each(space, list) {
-		const char *name = space->runtime->own_functions;
+		const char *own = space->runtime->own_code;
 
-		for (size_t length; name && *name; name += length + (name[length] == '|')) {
-			length = strcspn(name, "|");
-			if (strncmp(function, name, length) == 0)
+		for (size_t length; own && *own; own += length + (own[length] == '|')) {
+			length = strcspn(own, "|");
+			if (strncmp(name, own, length) == 0)
 				return true;
 		}
 	}

@@ -122,8 +122,8 @@ bool runtimes_visit_bases(const struct runtimes *list, uint64_t number,
 struct error *runtimes_visit_code(const struct runtimes *list, object_code_visitor *visit,
 				  void *data);
 
-/* True if the function is a runtime's own, rather than the program's. */
-bool runtimes_own_function(const struct runtimes *list, const char *function);
+/* True if the function or source of that name is a runtime's own, rather than the program's. */
+bool runtimes_own_code(const struct runtimes *list, const char *name);
 
 /* True if a loaded runtime may know the calls of threads. */
 bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program);

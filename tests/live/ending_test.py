@@ -150,9 +150,21 @@ func parse(how string) {
 func main() { parse(os.Args[1]) }
 """
 RUST = """
-fn parse(text: &str) -> i32 { text.parse().unwrap() }
+fn parse(text: &str) -> usize {
+    match text {
+        "text" => panic!("no basket"),
+        "index" => { let list = vec![text.len()]; list[text.len()] }
+        "abort" => std::process::abort(),
+        _ => panic!("no basket has {} apples", text.len()),
+    }
+}
 fn main() { println!("{}", parse(&std::env::args().nth(1).unwrap())); }
 """
+RUST_PANICS = {
+    "text": "Panic from panics.rs:3: no basket",
+    "index": "Panic from panics.rs:4: index out of bounds: the len is 1 but the index is 5",
+    "other": "Panic from panics.rs:6: no basket has 5 apples",
+}
 
 
 def explanation(core, *switches):
@@ -266,11 +278,18 @@ class EndingTest(LiveTest):
             self.assertEqual(explanation(core)[1], wanted)
 
     @unittest.skipUnless(shutil.which("rustc"), "there is no rustc")
-    def test_a_panic_is_in_the_function_of_the_program(self):
+    def test_what_rust_panicked_with(self):
         self.write("panics.rs", RUST)
-        run("rustc", "-g", "-C", "panic=abort", "-o", self.path("panics"), self.path("panics.rs"))
-        ended, _ = explanation(self.ended(self.path("panics"), "x"))
-        self.assertRegex(ended, r"parse\(\) at panics\.rs:1\.$")
+        for flags in ("-g",), ("-O", "-C", "strip=symbols"):
+            run("rustc", *flags, "-C", "panic=abort", "-o", self.path("panics"),
+                self.path("panics.rs"))
+            for word, wanted in RUST_PANICS.items():
+                ended, reason = explanation(self.ended(self.path("panics"), word))
+                self.assertEqual(reason, wanted)
+                if "-g" in flags:
+                    self.assertRegex(ended, r"parse\(\) at panics\.rs:\d+\.$")
+            _, reason = explanation(self.ended(self.path("panics"), "abort"))
+            self.assertNotIn("Panic", reason)
 
     def test_what_a_worker_did_when_another_process_aborted_it(self):
         script = self.write("script.py", PYTHON)

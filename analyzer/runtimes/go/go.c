@@ -490,7 +490,7 @@ DECLARE_SLOTS(go, find_exception);
 
 const struct runtime runtime_go = {
 	.name = "go",
-	.own_functions = "runtime.",
+	.own_code = "runtime.",
 	.find_exception = go_find_exception,
 	.space_size = sizeof(struct go),
 	.open = open_space,

@@ -148,11 +148,14 @@ static struct error *find_objects(struct object_space *space, struct debug *debu
 	return NULL;
 }
 
+DECLARE_SLOTS(rust, find_exception);
+
 const struct runtime runtime_rust = {
 	.name = "rust",
-	.own_functions = "core::|alloc::|__rust|rust_|std::",
+	.own_code = "core::|alloc::|std::|__rust|rust_|/rustc/|library/",
 	.space_size = sizeof(struct rust),
 	.open = open_space,
 	.release = release,
 	.find_objects = find_objects,
+	.find_exception = rust_find_exception,
 };
