@@ -349,6 +349,9 @@ struct error *build_lost_counts(struct analysis *analysis)
 		.first = UINT64_MAX,
 	};
 
+	/* The words that are read are of 8 bytes. */
+	if (image_word_size(analysis->image) != sizeof(uint64_t))
+		return NULL;
 	TRY(array_resize(&counting.members, type_count(analysis->type_table) + 1));
 	TRY(bitmap_init(&counting.targets, allocation_count(analysis->index), &analysis->account));
 	TRY(find_counted(&counting));
