@@ -7,6 +7,9 @@
  *	    plane          by the rest: the stack of the block that begins there
  *	  stacks           | how many | return addresses, the innermost first | ...
  *
+ * Among return addresses are calls of an interpreter's language, marked by the highest bit: so many
+ * words behind the start of the stacks is | how many words | line | file, 0, function, 0, zeros |.
+ *
  * Only the thread that has a block writes its place in a plane, so there is nothing to lock, and
  * blocks that follow each other are noted side by side. No address of a block is kept, and those of
  * the recorder's own memory as their complements: as they are, they would hold what leaked.
@@ -20,14 +23,17 @@
 #define RECORDER_MAGIC "heapcore-stacks"
 
 enum {
-	RECORDER_VERSION = 2,
+	RECORDER_VERSION = 3,
 	RECORDER_DEPTH = 24,		/* of a stack, at most */
+	RECORDER_SCRIPT_TEXT = 400,	/* file and function of a call in a language, at most */
 	RECORDER_STACK_WORDS = 1 << 23, /* of all stacks; 0 is none */
 	RECORDER_ADDRESS_BITS = 47,
 	RECORDER_PLANE_BITS = 24,
 	RECORDER_PLANES = 1 << (RECORDER_ADDRESS_BITS - RECORDER_PLANE_BITS),
 	RECORDER_PLACES = 1 << (RECORDER_PLANE_BITS - 3), /* of a plane */
 };
+
+#define RECORDER_SCRIPT (UINT64_C(1) << 63) /* marks a call of an interpreter's language */
 
 /* A place's highest bits: two places are no address of the heap then. */
 #define RECORDER_MARK UINT32_C(0xff000000)

@@ -6,6 +6,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
 #include "analyzer/classify/type_names.h"
+#include "analyzer/runtimes/runtimes.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -165,18 +166,49 @@ static bool is_installed(const char *source)
 	return false;
 }
 
-const struct frame *leak_stack_caller(const struct backtrace *calls)
+bool leak_call_is_own(const struct frame *frame)
+{
+	if (!frame->function || is_installed(frame->source))
+		return false;
+	if (frame->is_script)
+		return !runtimes_know_path(runtime_kinds, frame->source);
+	return !is_library(frame->module) && !name_is_of_library(frame->function);
+}
+
+/* Beside a script, calls of its interpreter's modules or without a source lead there only. */
+static bool is_own_beside_script(const struct frame *frame)
+{
+	return frame->source && leak_call_is_own(frame) &&
+	       (frame->is_script || !runtimes_know_path(runtime_kinds, frame->module->path));
+}
+
+static bool is_script(const struct frame *frame)
+{
+	return frame->is_script;
+}
+
+static const struct frame *find_frame(const struct backtrace *calls,
+				      bool (*takes)(const struct frame *frame))
 {
 	list_for_each(frame, calls->frames, calls->count)
-		if (!is_library(frame->module) && frame->function &&
-		    !name_is_of_library(frame->function) && !is_installed(frame->source))
+		if (takes(frame))
 			return frame;
 	return NULL;
 }
 
+const struct frame *leak_stack_caller(const struct backtrace *calls)
+{
+	const struct frame *script = find_frame(calls, is_script);
+	const struct frame *own =
+		find_frame(calls, script ? is_own_beside_script : leak_call_is_own);
+
+	return own ? own : script;
+}
+
 char *leak_caller_text(const struct frame *frame)
 {
-	_cleanup_(free) char *name = short_name(frame->function);
+	_cleanup_(free) char *name =
+		frame->is_script ? strdup(frame->function) : short_name(frame->function);
 	const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
 	const char *source = folder ? folder + 1 : frame->source;
 

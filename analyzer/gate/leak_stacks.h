@@ -34,7 +34,10 @@ DEFINE_DEINIT(leak_stacks_deinit, struct leak_stacks)
 const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64_t fingerprint,
 					size_t *ret_count);
 
-/* The innermost of the calls that is neither a library's nor in its sources; NULL: all are. */
+/* True if the call is of the program's own code: neither a library's nor in its sources. */
+bool leak_call_is_own(const struct frame *frame);
+
+/* The innermost of the program's own calls; NULL: there is none. */
 const struct frame *leak_stack_caller(const struct backtrace *calls);
 
 /* "conn_new (conn.c:5)"; to be freed; NULL if memory is short. */

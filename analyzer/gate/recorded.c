@@ -2,10 +2,12 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/macros.h"
+#include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
 #include "analyzer/runtimes/module_data.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <string.h>
 
 static const struct module *find_recorder(const struct analysis *analysis)
@@ -86,13 +88,23 @@ uint64_t recorded_stack(struct recorded *recorded, uint64_t address)
 	return place & ~RECORDER_MARK;
 }
 
+/* The calls up to the outermost of an interpreter's language; 0: there is none. */
+static size_t count_to_script(const struct backtrace *calls)
+{
+	size_t count = calls->count;
+
+	while (count > 0 && !calls->frames[count - 1].is_script)
+		count--;
+	return count;
+}
+
 /* The calls up to main(), or to where a thread begins: what libc called before tells nothing. */
 static size_t count_own(const struct backtrace *calls)
 {
 	static const char *const starts[] = { "__libc_start_call_main", "__libc_start_main",
 					      "start_thread" };
 
-	for (size_t i = 0; i < calls->count; i++) {
+	for (size_t i = count_to_script(calls); i < calls->count; i++) {
 		const char *function = calls->frames[i].function;
 
 		if (function && strcmp(function, "main") == 0)
@@ -104,16 +116,79 @@ static size_t count_own(const struct backtrace *calls)
 	return calls->count;
 }
 
+/* A call of an interpreter's language, which stands among the stacks, as calls of machine code. */
+static struct error *read_script(const struct recorded *recorded, uint64_t place, struct frame *ret)
+{
+	const struct image *image = analysis_image(recorded->analysis);
+	struct debug *debug = analysis_debug(recorded->analysis);
+	struct {
+		uint64_t count, line;
+		char text[RECORDER_SCRIPT_TEXT + 2]; /* two texts end in it */
+	} call = { 0 };
+	const uint64_t at = recorded->stacks + (place & ~RECORDER_SCRIPT) * sizeof(uint64_t);
+
+	if (!image_read_u64(image, at, &call.count) || call.count < 2 ||
+	    call.count > 1 + RECORDER_SCRIPT_TEXT / sizeof(uint64_t) ||
+	    !image_read(image, at, &call, (call.count + 1) * sizeof(uint64_t)))
+		return error_create(ERROR_NOT_SUPPORTED, "the recorder's stacks are damaged");
+	ret->is_script = true;
+	ret->source = debug_keep(debug, call.line ? format_text("%s:%" PRIu64, call.text, call.line)
+						  : strdup(call.text));
+	ret->function = debug_keep(debug, strdup(call.text + strlen(call.text) + 1));
+	return ret->source && ret->function ? NULL : &error_no_memory;
+}
+
+static struct error *append(struct backtrace *calls, const struct frame *frames, size_t count)
+{
+	struct frame *longer = reallocarray(calls->frames, calls->count + count, sizeof(*longer));
+
+	TRY_MEMORY(longer);
+	memcpy(longer + calls->count, frames, count * sizeof(*longer));
+	calls->frames = longer;
+	calls->count += count;
+	return NULL;
+}
+
+/* Append the calls up to the next of the other sort; sets how many words they are. */
+static struct error *append_alike(const struct recorded *recorded, const uint64_t *words,
+				  size_t count, struct backtrace *calls, size_t *ret)
+{
+	struct backtrace native = { 0 };
+	struct frame script = { 0 };
+	struct error *error;
+
+	*ret = 1;
+	if (words[0] & RECORDER_SCRIPT) {
+		TRY(read_script(recorded, words[0], &script));
+		return append(calls, &script, 1);
+	}
+	while (*ret < count && !(words[*ret] & RECORDER_SCRIPT))
+		++*ret;
+	TRY(debug_calls_at(analysis_debug(recorded->analysis), words, *ret, &native));
+	error = append(calls, native.frames, native.count);
+	free(native.frames);
+	return error;
+}
+
 struct error *recorded_calls(const struct recorded *recorded, uint64_t stack, struct backtrace *ret)
 {
 	const struct image *image = analysis_image(recorded->analysis);
 	uint64_t words[RECORDER_DEPTH + 1], at = recorded->stacks + stack * sizeof(*words);
+	struct backtrace calls = { 0 };
+	struct error *error = NULL;
+	size_t alike;
 
 	if (stack >= RECORDER_STACK_WORDS || !image_read_u64(image, at, words) ||
 	    words[0] > RECORDER_DEPTH ||
 	    !image_read(image, at, words, (words[0] + 1) * sizeof(*words)))
 		return error_create(ERROR_NOT_SUPPORTED, "the recorder's stacks are damaged");
-	TRY(debug_calls_at(analysis_debug(recorded->analysis), words + 1, words[0], ret));
-	ret->count = count_own(ret);
+	for (size_t i = 1; i <= words[0] && !error; i += alike)
+		error = append_alike(recorded, words + i, words[0] + 1 - i, &calls, &alike);
+	if (error) {
+		free(calls.frames);
+		return error;
+	}
+	calls.count = count_own(&calls);
+	*ret = calls;
 	return NULL;
 }

@@ -70,6 +70,15 @@ bool runtimes_have_module(const struct runtimes *list, const struct module *modu
 	return false;
 }
 
+bool runtimes_know_path(const struct runtime *const *kinds, const char *path)
+{
+	for (; *kinds; kinds++)
+		if ((*kinds)->find_globals && (*kinds)->modules &&
+		    path_has(path, (*kinds)->modules))
+			return true;
+	return false;
+}
+
 bool runtime_is_loaded(const struct runtime *runtime, const struct program *program)
 {
 	const char *names = runtime->modules;

@@ -29,6 +29,9 @@ bool runtime_is_loaded(const struct runtime *runtime, const struct program *prog
 /* True if it is a module of a language whose programs reach objects by names. */
 bool runtimes_have_module(const struct runtimes *list, const struct module *module);
 
+/* True if the path is of a language's own files, by its name or a folder's. */
+bool runtimes_know_path(const struct runtime *const *kinds, const char *path);
+
 /* The memory that the number-th has for itself; *ret_count may be 0. */
 const struct named_range *runtimes_memory(const struct runtimes *list, size_t number,
 					  size_t *ret_count);

@@ -142,6 +142,9 @@ static struct error *name_caller(struct leak_kind *kind, const struct own_calls 
 		if (i != stack && all[i].list && common < wrappers)
 			wrappers = common;
 	}
+	while (wrappers < own->count &&
+	       (!own->list[wrappers].source || !leak_call_is_own(&own->list[wrappers])))
+		wrappers++;
 	enough = enough < MOST_NAMED ? enough + 1 : MOST_NAMED;
 	return set_caller(kind, own, enough, wrappers < own->count ? wrappers : 0);
 }

@@ -38,6 +38,7 @@ struct frame {
 	const char *source;	     /* as "session.c:88", or NULL */
 	const struct module *module; /* or NULL */
 	bool inlined;
+	bool is_script; /* in an interpreter's language: it has no address */
 };
 
 struct backtrace {
@@ -125,6 +126,9 @@ const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
  */
 struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, size_t count,
 			     struct backtrace *ret);
+
+/* Keep the text, which is freed, as long as debug lives; NULL if memory is short. */
+const char *debug_keep(struct debug *debug, char *text);
 
 /* Registers in a frame, by their DWARF numbers. */
 struct frame_state {

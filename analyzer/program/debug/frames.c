@@ -391,6 +391,11 @@ const char *debug_frame_function(struct debug *debug, const struct frame *frame)
 	return name_pool_print(&debug->names, "%s()", frame->function);
 }
 
+const char *debug_keep(struct debug *debug, char *text)
+{
+	return name_pool_keep(&debug->names, text);
+}
+
 struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, size_t count,
 			     struct backtrace *ret)
 {

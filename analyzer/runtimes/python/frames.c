@@ -14,6 +14,7 @@
 #include "analyzer/runtimes/python/frames.h"
 
 #include "analyzer/base/macros.h"
+#include "analyzer/runtimes/python/layouts.h"
 #include "analyzer/runtimes/python/values.h"
 
 enum {
@@ -32,47 +33,9 @@ enum {
 	MOST_LOCALS = 1 << 12,
 	MOST_TEXT = 512,
 	MOST_VALUE = 80,
-	NONE = UINT16_MAX,
 };
 
 static const uint64_t TAG = 3, BYTES_FLAG = 1 << 27, TUPLE_FLAG = 1 << 26, ERROR_FLAG = 1 << 30;
-
-enum line_table {
-	LINES_COUNTED, /* Objects/lnotab_notes.txt up to 3.9 */
-	LINES_RANGED,  /* the same file of 3.10: PEP 626 */
-	LINES_LOCATED, /* Objects/locations.md */
-};
-
-/* Offsets in a state, in frames and in code objects. */
-struct python_layout {
-	uint16_t frame, inner; /* of the frame in a state; where that leads to more: in it */
-	uint16_t raised,
-		handled; /* exceptions in a state: one on its way; the list of handled ones */
-	uint16_t code, back, instruction, owner, locals;
-	uint16_t flags, first_line, names, file, name, lines, start;
-	enum line_table line_table;
-	unsigned int string_head;
-};
-
-/* In the order of the members. */
-static const struct python_layout layouts[] = {
-	{ 64, NONE, 104, 112, 0, 8, 56, 74, 80, 48, 68, 96, 112, 128, 136, 208, LINES_LOCATED,
-	  STRING_HEAD }, /* 3.14, not tried */
-	{ 72, NONE, 112, 120, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 200, LINES_LOCATED,
-	  STRING_HEAD }, /* 3.13 */
-	{ 56, 0, 96, 104, 0, 8, 56, 70, 72, 48, 68, 96, 112, 128, 136, 192, LINES_LOCATED,
-	  STRING_HEAD }, /* 3.12 */
-	{ 56, 8, 104, 120, 32, 48, 56, 69, 72, 48, 72, 96, 112, 128, 136, 184, LINES_LOCATED,
-	  STRING_HEAD_OLD }, /* 3.11 */
-	{ 24, NONE, 96, 144, 32, 24, 96, NONE, 352, 36, 40, 72, 104, 112, 120, 0, LINES_RANGED,
-	  STRING_HEAD_OLD }, /* 3.10 */
-	{ 24, NONE, 96, 144, 32, 24, 104, NONE, 360, 36, 40, 72, 104, 112, 120, 0, LINES_COUNTED,
-	  STRING_HEAD_OLD }, /* 3.8, 3.9 */
-	{ 24, NONE, 96, 144, 32, 24, 104, NONE, 360, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
-	  STRING_HEAD_OLD }, /* 3.7 */
-	{ 24, NONE, 88, NONE, 32, 24, 120, NONE, 376, 32, 36, 64, 96, 104, 112, 0, LINES_COUNTED,
-	  STRING_HEAD_OLD }, /* 3.6 */
-};
 
 struct reading {
 	struct view view;
@@ -153,7 +116,7 @@ static bool is_entry(struct reading *reading, uint64_t frame)
 	enum { FIRST_OF_INTERPRETER = 3 };
 	uint8_t owner;
 
-	return reading->layout->owner != NONE &&
+	return reading->layout->owner != NO_OFFSET &&
 	       view_read(&reading->view, frame + reading->layout->owner, &owner, 1) &&
 	       owner >= FIRST_OF_INTERPRETER;
 }
@@ -174,7 +137,8 @@ static uint64_t frame_of(struct reading *reading, uint64_t state)
 	uint64_t frame;
 
 	if (!view_word(&reading->view, state + layout->frame, &frame) ||
-	    (layout->inner != NONE && !view_word(&reading->view, frame + layout->inner, &frame)))
+	    (layout->inner != NO_OFFSET &&
+	     !view_word(&reading->view, frame + layout->inner, &frame)))
 		return 0;
 	return skip_entries(reading, frame);
 }
@@ -240,8 +204,8 @@ static bool find_layout(struct reading *reading, uint64_t state)
 {
 	uint64_t frame;
 
-	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
-		reading->layout = &layouts[i];
+	for (size_t i = 0; i < COUNT_OF(python_layouts); i++) {
+		reading->layout = &python_layouts[i];
 		if (find_state(reading, state, NEXT, &frame) ||
 		    find_state(reading, state, PREVIOUS, &frame))
 			return true;
@@ -592,7 +556,7 @@ static uint64_t find_handled(struct reading *reading, uint64_t state)
 	bool is_old = reading->layout->line_table != LINES_LOCATED;
 	uint64_t item = state + ITEM_OF_STATE, value;
 
-	if (reading->layout->handled != NONE &&
+	if (reading->layout->handled != NO_OFFSET &&
 	    !view_word(&reading->view, state + reading->layout->handled, &item))
 		return 0;
 	for (int i = 0; i < MOST_STATES && item; i++) {
@@ -600,7 +564,7 @@ static uint64_t find_handled(struct reading *reading, uint64_t state)
 			return 0;
 		if (python_has_flag(&reading->view, value, ERROR_FLAG))
 			return value;
-		if (reading->layout->handled == NONE ||
+		if (reading->layout->handled == NO_OFFSET ||
 		    !view_word(&reading->view, item + (is_old ? 3 * WORD : WORD), &item))
 			return 0;
 	}

@@ -1,10 +1,8 @@
 /* Short values of objects of CPython, 3.6 to 3.14: the text of a string, the digits of an int. */
 #pragma once
 
+#include "analyzer/runtimes/python/layouts.h"
 #include "analyzer/runtimes/python/types.h"
-
-/* Bytes at the beginning of strings, up to 3.11 and from 3.12 on. */
-enum { STRING_HEAD_OLD = 48, STRING_HEAD = 40 };
 
 /* True if the object's type has the flag, TYPE_STRING or another. */
 bool python_has_flag(struct view *view, uint64_t object, uint64_t flag);

@@ -6,9 +6,11 @@
  * memory of its own from the kernel, so that the heap stays as it is.
  */
 #include "analyzer/capture/recorder.h"
+#include "cli/live/recorder/language.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -122,6 +124,112 @@ static uint64_t find_stack(const uint64_t *frames, size_t count)
 	return at;
 }
 
+/* Addresses of code. */
+struct extent {
+	uint64_t start, size;
+};
+
+static const struct language *language; /* NULL: the program has none */
+static struct extent interpreter, loop;
+
+/* The calls of the language. */
+struct script {
+	uint64_t calls[RECORDER_DEPTH]; /* as words of a stack */
+	bool is_first[RECORDER_DEPTH];
+	size_t count;
+};
+
+static bool is_in(const struct extent *extent, uint64_t address)
+{
+	return address - extent->start < extent->size;
+}
+
+/* The room for a text: the ends of two must fit. */
+static size_t room_in(const struct script_call *call)
+{
+	return call->size + 2 < RECORDER_SCRIPT_TEXT ? RECORDER_SCRIPT_TEXT - 2 - call->size : 0;
+}
+
+static void add_character(struct script_call *call, uint32_t character)
+{
+	static const uint32_t limits[] = { 0x80, 0x800, 0x10000, UINT32_MAX };
+	unsigned int more = 0;
+
+	while (character >= limits[more])
+		more++;
+	if (room_in(call) <= more)
+		return;
+	call->text[call->size++] = (char)(more ? 0x780 >> more | character >> 6 * more : character);
+	while (more-- > 0)
+		call->text[call->size++] = (char)(0x80 | (character >> 6 * more & 0x3f));
+}
+
+void script_call_add(struct script_call *call, const void *text, size_t length, unsigned int width)
+{
+	const size_t most = length < room_in(call) ? length : room_in(call);
+
+	for (size_t i = 0; width && i < most; i++) {
+		uint32_t character = 0;
+
+		memcpy(&character, (const char *)text + i * width, width);
+		add_character(call, character);
+	}
+	if (!width) {
+		memcpy(call->text + call->size, text, most);
+		call->size += most;
+	}
+	call->text[call->size++] = '\0';
+}
+
+/* A call is noted like a stack. */
+static bool add_call(void *data, const struct script_call *call)
+{
+	struct script *script = data;
+	uint64_t words[1 + RECORDER_SCRIPT_TEXT / sizeof(uint64_t)], at;
+	size_t count = 1 + (call->size + sizeof(*words) - 1) / sizeof(*words);
+
+	words[count - 1] = 0;
+	words[0] = call->line;
+	memcpy(words + 1, call->text, call->size);
+	at = find_stack(words, count);
+	if (at) {
+		script->calls[script->count] = RECORDER_SCRIPT | at;
+		script->is_first[script->count++] = call->is_first;
+	}
+	return script->count < RECORDER_DEPTH;
+}
+
+static int find_interpreter(struct dl_phdr_info *module, size_t size, void *data)
+{
+	for (int i = 0; i < module->dlpi_phnum; i++) {
+		const struct extent found = { module->dlpi_addr + module->dlpi_phdr[i].p_vaddr,
+					      module->dlpi_phdr[i].p_memsz };
+
+		if (module->dlpi_phdr[i].p_type == PT_LOAD && is_in(&found, loop.start)) {
+			interpreter = found;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Find the interpreter that the program was linked with. */
+static void find_language(void)
+{
+	for (const struct language *const *at = languages; *at && !language; at++) {
+		const Elf64_Sym *symbol = NULL;
+		void *function = dlsym(RTLD_DEFAULT, (*at)->loop);
+		Dl_info info;
+
+		if (!function || !dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+		    !symbol || !(*at)->open())
+			continue;
+		loop = (struct extent){ (uint64_t)function, symbol->st_size };
+		dl_iterate_phdr(find_interpreter, NULL);
+		language = *at;
+	}
+}
+
 /* Add a plane to the folder, unless another thread was faster. */
 static uint64_t add_plane(uint64_t *entry)
 {
@@ -194,6 +302,7 @@ static uint64_t forget(void *address)
  */
 struct walked {
 	const void *frame; /* frame of malloc() */
+	uint64_t script;   /* calls of the language, as a stack */
 	uint64_t stack;	   /* 0: none */
 	uint64_t count;
 	const uint64_t *places[RECORDER_DEPTH];
@@ -202,6 +311,10 @@ struct walked {
 
 struct walk {
 	struct walked *walked;
+	const struct script *script;
+	size_t script_next;
+	uint64_t words[RECORDER_DEPTH]; /* of the stack to be noted */
+	size_t count;
 	size_t skipped;
 	bool is_odd; /* an address does not stand where it should, or on another stack, it seems */
 };
@@ -213,6 +326,35 @@ static void drop_cache(void *memory)
 {
 	cache = NULL;
 	munmap(memory, CACHED * sizeof(struct walked));
+}
+
+static void add_word(struct walk *walk, uint64_t word)
+{
+	if (walk->count < RECORDER_DEPTH)
+		walk->words[walk->count++] = word;
+}
+
+/* Add the language's calls that this loop of its interpreter made. */
+static void add_script(struct walk *walk)
+{
+	const struct script *script = walk->script;
+	bool is_last = false;
+
+	for (; !is_last && walk->script_next < script->count; walk->script_next++) {
+		is_last = script->is_first[walk->script_next];
+		add_word(walk, script->calls[walk->script_next]);
+	}
+}
+
+/* Add a call of machine code, unless the interpreter's own calls say nothing more. */
+static void add_native(struct walk *walk, uint64_t address)
+{
+	const bool is_own = walk->script->count && is_in(&interpreter, address);
+
+	if (is_own && walk->script_next < walk->script->count && is_in(&loop, address))
+		add_script(walk);
+	else if (!is_own || !walk->script_next)
+		add_word(walk, address);
 }
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data)
@@ -230,8 +372,11 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data
 		walk->skipped++;
 		return _URC_NO_REASON;
 	}
-	if (!address || walked->count == RECORDER_DEPTH)
+	if (!address || walk->count == RECORDER_DEPTH)
 		return _URC_END_OF_STACK;
+	add_native(walk, address);
+	if (walked->count == RECORDER_DEPTH) /* with the language's calls, these tell it apart */
+		return _URC_NO_REASON;
 	walk->is_odd |=
 		*place != address || (uint64_t)place - (uint64_t)walked->frame > LARGEST_SPAN;
 	walked->places[walked->count] = place;
@@ -239,9 +384,9 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data
 	return _URC_NO_REASON;
 }
 
-static bool is_same(const struct walked *walked, const void *frame)
+static bool is_same(const struct walked *walked, const void *frame, uint64_t script)
 {
-	bool same = walked->stack && walked->frame == frame;
+	bool same = walked->stack && walked->frame == frame && walked->script == script;
 
 	for (uint64_t i = 0; same && i < walked->count; i++)
 		same = *walked->places[i] == walked->addresses[i];
@@ -252,14 +397,14 @@ static bool is_same(const struct walked *walked, const void *frame)
  * The cached stack that begins with this frame and caller and still stands, or else the one to
  * walk anew: wrappers of malloc are called from many places.
  */
-static struct walked *find_walked(const void *frame, const void *caller)
+static struct walked *find_walked(const void *frame, const void *caller, uint64_t script)
 {
 	static __thread unsigned int turn __attribute__((tls_model("initial-exec")));
-	uint64_t hash = hash_word((uint64_t)frame ^ (uint64_t)caller);
+	uint64_t hash = hash_word((uint64_t)frame ^ (uint64_t)caller ^ script);
 	struct walked *set = &cache[hash % (CACHED / WAYS) * WAYS];
 
 	for (size_t i = 0; i < WAYS; i++)
-		if (is_same(&set[i], frame))
+		if (is_same(&set[i], frame, script))
 			return &set[i];
 	set += turn++ % WAYS;
 	set->stack = 0; /* this one does not stand */
@@ -270,23 +415,33 @@ static struct walked *find_walked(const void *frame, const void *caller)
 static __attribute__((noinline)) uint64_t take_stack(const void *frame, const void *caller)
 {
 	struct walked other, *walked = &other;
+	struct script script;
+	uint64_t calls = 0;
 	struct walk walk;
 
+	script.count = 0;
+	if (language) {
+		language->visit(add_call, &script);
+		calls = script.count ? find_stack(script.calls, script.count) : 0;
+	}
 	if (!cache) {
 		cache = map(CACHED * sizeof(*cache));
 		pthread_setspecific(cache_key, cache);
 	}
 	if (cache)
-		walked = find_walked(frame, caller);
+		walked = find_walked(frame, caller, calls);
 	if (cache && walked->stack)
 		return walked->stack;
-	walk = (struct walk){ .walked = walked };
+	walk = (struct walk){ .walked = walked, .script = &script };
 	walked->count = walked->stack = 0;
 	walked->frame = frame;
+	walked->script = calls;
 	_Unwind_Backtrace(add_frame, &walk);
-	if (walked->count == 0)
+	while (walk.script_next < script.count)
+		add_script(&walk);
+	if (walk.count == 0)
 		return 0;
-	walked->stack = find_stack(walked->addresses, walked->count);
+	walked->stack = find_stack(walk.words, walk.count);
 	if (walk.is_odd)
 		walked->frame = NULL;
 	return walked->stack;
@@ -325,7 +480,8 @@ static bool is_early(const void *block)
 	return (const char *)block >= early && (const char *)block < early + EARLY_BYTES;
 }
 
-/* dlsym() allocates while the recorder starts. This memory is zero and never freed. */
+/* dlsym() allocates while the recorder starts, also what it keeps of failures. This memory is zero
+ * and never freed. */
 static void *allocate_early(size_t size)
 {
 	void *block = early + early_used;
@@ -361,6 +517,7 @@ static bool has_allocator(void)
 	if (is_looking)
 		return false;
 	is_looking = true;
+	find_language();
 	find_allocator();
 	is_looking = false;
 	return next.malloc;
@@ -416,6 +573,8 @@ static __attribute__((constructor)) void begin(void)
 	memcpy(heapcore_recorder.magic, RECORDER_MAGIC, sizeof(RECORDER_MAGIC));
 	is_ready = true;
 }
+
+#pragma GCC visibility push(default)
 
 void *malloc(size_t size)
 {
@@ -543,3 +702,5 @@ void GC_generic_malloc_many(size_t size, int kind, void **ret)
 	for (void *object = *ret; object; object = *(void **)object)
 		forget(object);
 }
+
+#pragma GCC visibility pop

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""
+Who allocated what leaked, where a script called the library that lost it: its calls stand among
+those of machine code, with file and line.
+"""
+
+import collections
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import harness
+from harness import LiveTest
+
+LIBRARY = """
+#include <stdlib.h>
+void lose(void) { void *volatile lost = malloc(3333); lost = NULL; }
+void call_back(void (*function)(void)) { function(); }
+"""
+
+PYTHON = """
+import ctypes, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+
+def lose_one():
+    library.lose()              # innermost
+
+class Shop:
+    def order(self):
+        for i in range(3):
+            lose_one()          # of order
+
+def through_c():
+    library.call_back(ctypes.CFUNCTYPE(None)(Shop().order)) # through
+
+Shop().order()                  # plainly
+through_c()                     # by way of C
+threads = [threading.Thread(target=Shop().order) for i in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+PYTHONS = {"/usr/bin/python3", *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}
+
+
+def line_of(script, mark):
+    return next(number for number, line in enumerate(script.splitlines(), 1)
+                if line.endswith(f"# {mark}"))
+
+
+@unittest.skipIf(harness.SANITIZED, "the sanitizer has a malloc of its own")
+class ScriptStacksTest(LiveTest):
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def library(self, *flags):
+        return self.compile("lose.so", text=LIBRARY, flags=("-shared", "-fPIC", "-O0", *flags))
+
+    def run_gate(self, *command, formats=()):
+        """What `run` says, as JSON, and as text."""
+        report = self.path("report.json")
+        others = [word for name in formats for word in ("-o", f"{name}:{self.path(name)}")]
+        result = harness.run(harness.HEAPCORE, "run", "-o", report, *others, "--", *command,
+                             stdin=subprocess.DEVNULL, cwd=self.folder)
+        self.assertEqual(result.returncode, harness.FOUND, result.stderr)
+        with open(report, encoding="utf-8") as file:
+            return json.load(file)["tables"], result.stderr
+
+    def stacks(self, tables, *files):
+        """How many roots have which calls in these files, as ("f", "script.py:12")."""
+        calls, found = collections.defaultdict(list), collections.Counter()
+        for table in tables:
+            for row in table["rows"]:
+                source = os.path.basename(row.get("source") or "")
+                if table["name"] == "leak call" and source.partition(":")[0] in files:
+                    calls[row["fingerprint"], row["stack"]].append((row["function"], source))
+        for table in tables:
+            for row in table["rows"]:
+                if table["name"] == "leak stack":
+                    found[tuple(calls[row["fingerprint"], row["stack"]])] += row["count"]
+        return found
+
+    def check_python(self, python, has_classes):
+        script = self.write("shop.py", PYTHON)
+        order, module = "Shop.order" if has_classes else "order", "<module>"
+        tables, text = self.run_gate(python, script, self.library())
+
+        def calls(*pairs):
+            return tuple((name, f"shop.py:{line_of(PYTHON, mark)}") for name, mark in pairs)
+        inner = ("lose_one", "innermost"), (order, "of order")
+        self.assertEqual(dict(self.stacks(tables, "shop.py")), {
+            calls(*inner, (module, "plainly")): 3,
+            calls(*inner, ("through_c", "through"), (module, "by way of C")): 3,
+            calls(*inner): 12,
+        })
+        self.assertIn(f"allocated by lose_one (shop.py:{line_of(PYTHON, 'innermost')})", text)
+        at = [text.index(f"    {name} ") for name in ("call_back", "through_c")]
+        self.assertLess(*at)
+        self.assertIn(f"    {order} ", text[:at[0]])
+
+    def test_forges_show_the_line_of_the_script(self):
+        """Unless the library's own line is known, which is where the leak is."""
+        script = self.write("shop.py", PYTHON)
+        for flags, line in ((), f"shop.py:{line_of(PYTHON, 'innermost')}"), (("-g",), "%3Cstdin%3E:3"):
+            with self.subTest(flags):
+                self.run_gate(sys.executable, script, self.library(*flags), formats=("sarif",))
+                with open(self.path("sarif"), encoding="utf-8") as file:
+                    places = [place["physicalLocation"] for run in json.load(file)["runs"]
+                              for result in run["results"] for place in result["locations"]]
+                self.assertEqual([f"{os.path.basename(place['artifactLocation']['uri'])}:"
+                                  f"{place['region']['startLine']}" for place in places], [line])
+
+    def test_python(self):
+        for python in filter(os.path.exists, sorted(PYTHONS)):
+            with self.subTest(python):
+                version = subprocess.check_output([python, "-V"], text=True).split()[1]
+                self.check_python(python, tuple(map(int, version.split(".")[:2])) >= (3, 11))
+
+
+if __name__ == "__main__":
+    unittest.main()
