@@ -28,7 +28,7 @@ struct module_bounds module_bounds_find(const struct program *program)
 }
 
 size_t early_narrow_words_read(struct view *view, struct memory_range range,
-				  uint64_t words[static EARLY_WORDS])
+			       uint64_t words[static EARLY_WORDS])
 {
 	uint32_t narrow[EARLY_WORDS];
 	uint64_t size = range.end - range.start;

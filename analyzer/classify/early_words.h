@@ -31,11 +31,11 @@ static inline bool module_bounds_hold(const struct module_bounds *bounds, uint64
 
 /* Like early_words_read(), for words of 4 bytes. */
 size_t early_narrow_words_read(struct view *view, struct memory_range range,
-				  uint64_t words[static EARLY_WORDS]);
+			       uint64_t words[static EARLY_WORDS]);
 
 /* Read the first words of an allocation that has that range; how many there are. */
 static inline size_t early_words_read(struct view *view, struct memory_range range,
-					 uint64_t words[static EARLY_WORDS])
+				      uint64_t words[static EARLY_WORDS])
 {
 	uint64_t size = range.end - range.start;
 	size_t count = size < EARLY_BYTES ? size / sizeof(*words) : EARLY_WORDS;
