@@ -8,6 +8,7 @@ import collections
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -43,6 +44,43 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
+"""
+
+RUBY = """
+require 'fiddle'
+LIBRARY = Fiddle.dlopen(ARGV[0])
+LOSE = Fiddle::Function.new(LIBRARY['lose'], [], Fiddle::TYPE_VOID)
+
+def lose_one
+  LOSE.call # innermost
+end
+
+class Shop
+  def order
+    3.times do # times
+      lose_one # of block
+    end
+  end
+end
+
+Shop.new.order # plainly
+4.times.map { Thread.new { Shop.new.order } }.each(&:join) # of thread
+"""
+
+PHP = """<?php
+$library = FFI::cdef("void lose(void);", $argv[1]);
+function lose_one() {
+    global $library;
+    $library->lose(); # innermost
+}
+class Shop {
+    public function order() {
+        for ($i = 0; $i < 3; $i++)
+            lose_one(); # of order
+    }
+}
+(new Shop)->order(); # plainly
+array_map(function ($one) { (new Shop)->order(); }, [1]); # by way of C
 """
 
 PYTHONS = {"/usr/bin/python3", *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}
@@ -122,6 +160,30 @@ class ScriptStacksTest(LiveTest):
             with self.subTest(python):
                 version = subprocess.check_output([python, "-V"], text=True).split()[1]
                 self.check_python(python, tuple(map(int, version.split(".")[:2])) >= (3, 11))
+
+    def check_script(self, interpreter, name, script, *stacks):
+        """Each stack is pairs of a function and the mark of its line."""
+        path = self.write(name, script)
+        tables, text = self.run_gate(interpreter, path, self.library())
+        self.assertEqual(set(self.stacks(tables, name)), {
+            tuple((function, f"{name}:{line_of(script, mark)}") for function, mark in stack)
+            for stack in stacks})
+        self.assertRegex(text, rf"allocated by lose_one \({name}:{line_of(script, 'innermost')}\)")
+
+    @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+    def test_ruby(self):
+        inner = ("lose_one", "innermost"), ("block in order", "of block")
+        self.check_script(
+            "ruby", "shop.rb", RUBY,
+            (*inner, ("order", "times"), ("<main>", "plainly")),
+            (*inner, ("order", "times"),
+             ("block (2 levels) in <main>", "of thread")))
+
+    @unittest.skipUnless(shutil.which("php"), "there is no php")
+    def test_php(self):
+        inner = ("lose_one", "innermost"), ("Shop::order", "of order")
+        self.check_script("php", "shop.php", PHP, (*inner, ("{main}", "plainly")),
+                          (*inner, ("{closure}", "by way of C"), ("{main}", "by way of C")))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ static struct {
 	void *(*pvalloc)(size_t size);
 	void (*free)(void *block);
 	size_t (*usable)(void *block);
+	void *(*dlopen)(const char *path, int flags);
 } next;
 
 static char early[EARLY_BYTES] __attribute__((aligned(UNIT)));
@@ -504,6 +505,7 @@ static void find_allocator(void)
 	FIND(pvalloc, "pvalloc");
 	FIND(free, "free");
 	FIND(usable, "malloc_usable_size");
+	FIND(dlopen, "dlopen");
 	FIND(malloc, "malloc"); /* the last: that it is there says that all are */
 #undef FIND
 }
@@ -645,6 +647,15 @@ void *valloc(size_t size)
 void *pvalloc(size_t size)
 {
 	return has_allocator() ? record_any(next.pvalloc(size)) : NULL;
+}
+
+/*
+ * A library that is loaded with RTLD_DEEPBIND, as PHP loads its own, would call libc's malloc().
+ * This ends in a jump: where to look for the library depends on who calls dlopen().
+ */
+void *dlopen(const char *path, int flags)
+{
+	return has_allocator() ? next.dlopen(path, flags & ~RTLD_DEEPBIND) : NULL;
 }
 
 /* libgc's function of that name, wherever libgc is loaded; NULL: it is not. */
