@@ -83,6 +83,24 @@ class Shop {
 array_map(function ($one) { (new Shop)->order(); }, [1]); # by way of C
 """
 
+PERL = """
+use DynaLoader; use List::Util;
+my $library = DynaLoader::dl_load_file($ARGV[0]);
+DynaLoader::dl_install_xsub("main::lose", DynaLoader::dl_find_symbol($library, "lose"));
+sub lose_one {
+    lose(); # innermost
+}
+package Shop;
+sub order {
+    for my $i (1 .. 3) {
+        main::lose_one(); # of order
+    }
+}
+package main;
+Shop::order(); # plainly
+List::Util::first { Shop::order(); 1 } 1; # by way of C
+"""
+
 PYTHONS = {"/usr/bin/python3", *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}
 
 
@@ -184,6 +202,13 @@ class ScriptStacksTest(LiveTest):
         inner = ("lose_one", "innermost"), ("Shop::order", "of order")
         self.check_script("php", "shop.php", PHP, (*inner, ("{main}", "plainly")),
                           (*inner, ("{closure}", "by way of C"), ("{main}", "by way of C")))
+
+    @unittest.skipUnless(shutil.which("perl"), "there is no perl")
+    def test_perl(self):
+        inner = ("lose_one", "innermost"), ("order", "of order")
+        self.check_script(
+            "perl", "shop.pl", PERL, (*inner, ("main program", "plainly")),
+            (*inner, ("__ANON__", "by way of C"), ("main program", "by way of C")))
 
 
 if __name__ == "__main__":

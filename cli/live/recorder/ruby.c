@@ -45,7 +45,7 @@ static unsigned int (*find_line)(const char *code, size_t position);
 static size_t frame_size;
 static bool has_long_strings; /* as from 3.2 on */
 
-/* Where this thread has the address of its context. */
+/* This thread has the address of its context there. */
 static __thread struct context **place __attribute__((tls_model("initial-exec")));
 
 static uint64_t word_at(const char *address)
