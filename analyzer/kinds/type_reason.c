@@ -195,13 +195,24 @@ static char *print_path(const struct analysis *analysis, const struct type_step 
 	return NULL;
 }
 
+static const char *name_like(const struct typing *typing, const struct sibling_type *like)
+{
+	return typing_name(typing,
+			   (struct typed){ like->type, like->is_array ? FIT_ARRAY : FIT_ONE });
+}
+
 /* Large counts are inexact, because only a part of the heap may have types. */
-static char *format_others(const struct sibling_type *like)
+static char *format_others(const struct analysis *analysis, const struct sibling_type *like)
 {
 	enum { MANY = 1000 };
+	const struct sibling_type *from =
+		like->is_by_link ? siblings_of(analysis_siblings(analysis), like->example) : NULL;
 	const char *size = like->size == ANY_SIZE || like->size == ANY_ARRAY ? "of several sizes"
 									     : "of its size";
 
+	if (from)
+		return format_text("a pointer of leaked %s",
+				   name_like(analysis_typing(analysis), from));
 	return like->count > MANY ? format_text("more than 1,000 others %s", size)
 				  : format_text("%" PRIu64 " others %s", like->count, size);
 }
@@ -211,13 +222,12 @@ static bool find_like(const struct analysis *analysis, const struct sibling_type
 		      struct type_step *steps, struct type_reason *ret)
 {
 	const struct typing *typing = analysis_typing(analysis);
-	size_t count = find_steps(typing, like->example, steps);
+	size_t count = like->is_by_link ? 0 : find_steps(typing, like->example, steps);
 	_cleanup_(free) char *path = count ? print_path(analysis, steps, count) : NULL;
-	_cleanup_(free) char *others = format_others(like);
+	_cleanup_(free) char *others = format_others(analysis, like);
 
 	*ret = (struct type_reason){
-		.type = typing_name(
-			typing, (struct typed){ like->type, like->is_array ? FIT_ARRAY : FIT_ONE }),
+		.type = name_like(typing, like),
 		.sure = "looks like",
 		.path = others ? format_text("%s%s%s", others, path ? ", as " : "",
 					     path ? path : "")

@@ -419,16 +419,34 @@ struct error *typing_conforms_but(struct typing *typing, uint64_t address, type_
 			     NO_ALLOCATION, odd, ret, &offset);
 }
 
-/* The first words where the type has no pointers, and addresses of the heap stand. */
-static uint64_t find_hidden_pointers(struct typing *typing, uint64_t address, type_number number)
+uint64_t typing_wide_numbers(const struct typing *typing, type_number number)
 {
-	enum { BITS = sizeof(uint64_t) * CHAR_BIT };
-	uint64_t words = typing_type(typing, number)->size / typing->word, found = 0, word;
+	enum { BITS = sizeof(uint64_t) * CHAR_BIT, DEEPEST = 8 };
+	uint64_t words = typing_type(typing, number)->size / typing->word, found = 0;
 
-	for (uint64_t i = 0; i < words && i < BITS; i++)
-		if (read_word(typing, address + i * typing->word, &word) &&
-		    find_used(typing, word) != NO_ALLOCATION &&
-		    !slot_at(&typing->slots, number, i * typing->word))
+	for (uint64_t i = 0; i < words && i < BITS; i++) {
+		uint64_t offset = i * typing->word;
+		type_number at = number;
+
+		for (size_t j = 0;
+		     j < DEEPEST && at != NO_TYPE && is_aggregate(typing_type(typing, at)); j++)
+			at = typing_enter(typing, at, &offset);
+		if (offset == 0 && typing_type(typing, at)->kind == TYPE_NUMBER &&
+		    typing_type(typing, at)->size == typing->word)
+			found |= UINT64_C(1) << i;
+	}
+	return found;
+}
+
+/* Numbers among the first words that are addresses in the heap. */
+static uint64_t find_hidden_pointers(const struct typing *typing, uint64_t address,
+				     type_number number)
+{
+	uint64_t wide = typing_wide_numbers(typing, number), found = 0, word;
+
+	for (uint64_t i = 0; i < sizeof(wide) * CHAR_BIT; i++)
+		if (is_among(wide, i) && read_word(typing, address + i * typing->word, &word) &&
+		    find_used(typing, word) != NO_ALLOCATION)
 			found |= UINT64_C(1) << i;
 	return found;
 }

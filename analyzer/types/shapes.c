@@ -1,7 +1,5 @@
 #include "analyzer/types/inference.h"
 
-#include <limits.h>
-
 /*
  * Structures to which nothing with a type leads, as where pointers are kept in numbers or in arrays
  * of bytes. Several pointers in them lead to just what they should, so their words alone tell:
@@ -48,32 +46,12 @@ static struct error *may_tell(struct typing *typing, type_number number, bool *r
 	return NULL;
 }
 
-/* The first words that are numbers as wide as a pointer, and so may be one in disguise. */
-static uint64_t wide_numbers(const struct typing *typing, type_number number)
-{
-	enum { BITS = sizeof(uint64_t) * CHAR_BIT, DEEPEST = 8 };
-	uint64_t words = typing_type(typing, number)->size / typing->word, found = 0;
-
-	for (uint64_t i = 0; i < words && i < BITS; i++) {
-		uint64_t offset = i * typing->word;
-		type_number at = number;
-
-		for (size_t j = 0;
-		     j < DEEPEST && at != NO_TYPE && is_aggregate(typing_type(typing, at)); j++)
-			at = typing_enter(typing, at, &offset);
-		if (offset == 0 && typing_type(typing, at)->kind == TYPE_NUMBER &&
-		    typing_type(typing, at)->size == typing->word)
-			found |= UINT64_C(1) << i;
-	}
-	return found;
-}
-
 /* Set *ret if enough pointers of the allocation lead to what is just as large as the type says. */
 static struct error *has_shape(struct typing *typing, allocation_id id, type_number number,
 			       bool *ret)
 {
 	const struct memory_range range = range_of(typing, id);
-	const uint64_t odd = wide_numbers(typing, number);
+	const uint64_t odd = typing_wide_numbers(typing, number);
 	struct conformity conformity, led_to;
 	bool leads_to_text;
 

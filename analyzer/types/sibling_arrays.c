@@ -10,7 +10,8 @@ bool siblings_may_be_array(struct typing *typing, type_number type)
 	const struct data_type *element = typing_type(typing, type);
 	enum type_kind target;
 
-	if (element->kind == TYPE_STRUCTURE || element->kind == TYPE_UNION)
+	if (element->kind == TYPE_STRUCTURE || element->kind == TYPE_UNION ||
+	    element->kind == TYPE_NUMBER)
 		return element->size > 0;
 	if (element->kind != TYPE_POINTER)
 		return false;
@@ -121,7 +122,14 @@ struct error *siblings_compare_array(struct sibling_search *search, allocation_i
 	*ret = UNLIKE;
 	if (is_text(typing, range.start))
 		return NULL;
-	return typing_type(typing, type->type)->kind == TYPE_POINTER
-		       ? compare_pointers(typing, range, type->type, ret)
-		       : compare_structures(typing, range, type->type, ret);
+	switch (typing_type(typing, type->type)->kind) {
+	case TYPE_POINTER:
+		return compare_pointers(typing, range, type->type, ret);
+	case TYPE_NUMBER:
+		if (!typing_refers_to_heap(typing, range) && !is_zero(typing, range))
+			*ret = LIKE_IF_ALONE;
+		return NULL;
+	default:
+		return compare_structures(typing, range, type->type, ret);
+	}
 }

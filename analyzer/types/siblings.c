@@ -10,7 +10,6 @@ enum {
 	MOST_STRANGERS = 64, /* compared of each size */
 	MOST_COMPARED = 1 << 20,
 	MOST_TYPES_OF_SIZE = 16,
-	MOST_SIBLING_TYPES = 1 << 16,
 	MANY_TIMES = 100,
 	FIRST_SAMPLED = 256,
 	SAMPLED_IN = 1 << 12,
@@ -23,13 +22,6 @@ enum {
  * Flag of a leaked allocation's number: its type is likely only if all others of its size have it.
  */
 static const uint32_t IS_ALONE = UINT32_C(1) << 31;
-
-struct siblings {
-	struct sibling_types types; /* by size once they are found */
-	ARRAY(uint32_t) numbers;    /* by allocation: of its type, plus 1, and IS_ALONE; or 0 */
-	size_t count;
-	bool suffice;
-};
 
 void siblings_destroy(struct siblings *siblings)
 {
@@ -149,6 +141,12 @@ static struct error *add_sibling(struct sibling_search *search, allocation_id id
 			    &search->types->items[search->types->count - 1].words);
 }
 
+/* Numbers say nothing about themselves: only their size does. */
+static bool is_of_numbers(const struct typing *typing, type_number type)
+{
+	return typing_type(typing, type)->kind == TYPE_NUMBER;
+}
+
 static struct error *count_array(struct sibling_search *search, allocation_id id, uint64_t size)
 {
 	type_number type = known_type(search->typing, id);
@@ -177,7 +175,8 @@ static struct error *add_array(struct sibling_search *search, allocation_id id)
 		return NULL;
 	if (!search->leaked || address_map_find(&search->sizes, size) != NOT_IN_MAP)
 		TRY(count_array(search, id, size));
-	return count_array(search, id, ANY_ARRAY);
+	return is_of_numbers(typing, known_type(typing, id)) ? NULL
+							     : count_array(search, id, ANY_ARRAY);
 }
 
 DEFINE_COMPARE(compare_sizes, struct sibling_type, ASCENDING(size), ASCENDING(type))
@@ -301,6 +300,21 @@ static void drop_text(const struct sibling_search *search, struct sibling_range 
 			is_like[i - range.first] = false;
 }
 
+/* Numbers, which anything may be, count only where nothing else does. */
+static void drop_numbers(const struct sibling_search *search, struct sibling_range range,
+			 bool *is_like)
+{
+	const struct sibling_type *types = search->types->items;
+	bool is_more = false;
+
+	for (size_t i = range.first; i < range.end; i++)
+		is_more |=
+			is_like[i - range.first] && !is_of_numbers(search->typing, types[i].type);
+	for (size_t i = range.first; i < range.end && is_more; i++)
+		if (is_of_numbers(search->typing, types[i].type))
+			is_like[i - range.first] = false;
+}
+
 /*
  * How many types of the range, MOST_TYPES_OF_SIZE at most, it looks like that much, and the last of
  * these; without rare ones.
@@ -327,6 +341,7 @@ static struct error *count_likes(struct sibling_search *search, allocation_id id
 			most = type->count;
 	}
 	drop_text(search, range, is_like);
+	drop_numbers(search, range, is_like);
 	drop_lacking(search, id, range, is_like);
 	for (size_t i = range.first; i < range.end; i++) {
 		if (!is_like[i - range.first] || is_rare(&search->types->items[i], most))
@@ -441,7 +456,7 @@ static struct error *compare_with(struct sibling_search *search, allocation_id i
 	TRY(siblings_compare(search, id, type, &resemblance));
 	type->compared++;
 	type->strangers += resemblance == LIKE;
-	type->others += resemblance == UNLIKE;
+	type->others += resemblance == UNLIKE || is_of_numbers(typing, type->type);
 	return NULL;
 }
 
@@ -635,9 +650,9 @@ static struct error *find_all(struct sibling_search *search)
 	if (wants_comparison(search->types))
 		TRY(run_pass(search, COMPARE_HELD));
 	TRY(run_pass(search, SETTLE));
-	return siblings->suffice && typing_is_partial(search->typing)
-		       ? siblings_find_unseen(search, &siblings->suffice)
-		       : NULL;
+	if (siblings->suffice && typing_is_partial(search->typing))
+		TRY(siblings_find_unseen(search, &siblings->suffice));
+	return siblings_follow(search);
 }
 
 struct error *siblings_create(struct typing *typing, const struct bitmap *leaked,

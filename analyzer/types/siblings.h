@@ -18,8 +18,10 @@
  * look like theirs. An array of pointers may be no structure of nothing but pointers as well.
  *
  * Where all its pointers are null, its words say little; then all others of its size must be of
- * that type. The size alone names nothing, and no pointer is followed from what merely looks like
- * something.
+ * that type. Of arrays of numbers the size is all that speaks.
+ *
+ * What a leaked one looks like says what its pointers lead to, if that leaked, too, has no other
+ * name, and nothing in it speaks against it.
  */
 #pragma once
 
@@ -46,6 +48,7 @@ struct sibling_type {
 	uint64_t compared;     /* of those without a type, to know whether there are others */
 	allocation_id example; /* the first */
 	struct sibling_words words;
+	bool is_by_link; /* by pointers of other leaked ones, of which example is one */
 	bool is_text;	 /* arrays of characters that begin with text */
 	bool is_array;	 /* the same, or arrays of structures or pointers */
 	uint64_t others; /* of its size that are not of the type; known if it is wanted alone */

@@ -16,6 +16,15 @@ struct sibling_types {
 	HASH_TABLE(struct sibling_type);
 };
 
+struct siblings {
+	struct sibling_types types; /* by size once they are found */
+	ARRAY(uint32_t) numbers;    /* by allocation: of its type, plus 1, and IS_ALONE; or 0 */
+	size_t count;
+	bool suffice;
+};
+
+enum { MOST_SIBLING_TYPES = 1 << 16 };
+
 /* The types to look for, in which allocations. */
 struct sibling_search {
 	struct typing *typing;
@@ -55,6 +64,11 @@ struct error *siblings_may_be_plain(struct sibling_search *search, allocation_id
 /* Like siblings_compare(), for arrays. */
 struct error *siblings_compare_array(struct sibling_search *search, allocation_id id,
 				     const struct sibling_type *type, enum resemblance *ret);
+
+/* ---- sibling_links.c */
+
+/* Follow pointers from what looks like a type to leaked allocations that look like nothing yet. */
+struct error *siblings_follow(struct sibling_search *search);
 
 /* ---- unseen.c */
 

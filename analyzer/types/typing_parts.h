@@ -355,6 +355,9 @@ struct error *typing_conforms(struct typing *typing, uint64_t address, type_numb
 struct error *typing_conforms_but(struct typing *typing, uint64_t address, type_number number,
 				  uint64_t odd, struct conformity *ret);
 
+/* Bits of the first words that are numbers as wide as a pointer, and so may be one in disguise. */
+uint64_t typing_wide_numbers(const struct typing *typing, type_number number);
+
 /* Bits of the first words of a value. */
 struct pointer_words {
 	uint64_t filled; /* pointers that are not null, but for those to its own type */

@@ -4,6 +4,7 @@ testdata/programs/siblings.c leaks allocations of types of which others are
 held. Those that look like just one of these are said to, and no other. So does
 lost_types.c, of which the pointers are null, or the sizes differ, and
 lost_odd.c, in which other things stand in place of members, and lost_arrays.c.
+Of lost_links.c, what leaked ones alone refer to is what their members say.
 """
 
 import collections
@@ -179,6 +180,24 @@ class SiblingsTest(LiveTest):
                 ask("-q", *before, "-c", f"describe {address}", core).stdout,
                 r"struct conn \(looks like: by more than 1,000 others of its "
                 r"size")
+
+    def test_members_say_what_only_leaked_ones_refer_to(self):
+        program = self.compile("lost_links", "lost_links.c", "truth.c",
+                               flags=("-g", "-O1"))
+        process = self.start([program])
+        truth = collections.defaultdict(set)
+        for line in process.said:
+            address, _, name = line.strip().partition(" ")
+            if name.startswith(("probably", "?")):
+                truth[name].add(int(address, 16))
+        core = snap(process, self.path("core"))
+        self.assertIn("a pointer of leaked struct conn", ask(
+            "-q", core, "describe", f"{max(truth['probably int[]']):x}").stdout)
+        truth.pop("?")
+        named = {row["type"]: row["count"]
+                 for row in tables("-q", core, "summarize", "leaked")["group"]
+                 if row.get("type")}
+        self.assertEqual(named, {name: len(found) for name, found in truth.items()})
 
     def lost_arrays(self, optimization, **options):
         program = self.compile("lost_arrays", "lost_arrays.c", "truth.c",
