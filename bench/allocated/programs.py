@@ -926,6 +926,27 @@ def start_cscope(run):
     return wait_until_idle(process.pid)
 
 
+def start_gperf(run):
+    process = run.open(stdout=subprocess.DEVNULL)
+    feed(process, "struct word { const char *name; int number; };\n%%\n" + "".join(
+        f"word{i}, {i}\n" for i in range(ITEMS)))
+    return wait_until_idle(process.pid)
+
+
+def start_mcpp(run):
+    process = run.open("-", stdout=subprocess.DEVNULL)
+    feed(process, "".join(f"#define M{i}(x, y) ((x) + M{i // 2}(y, {i}))\n#define N{i} \"text {i}\"\n"
+                          f"#ifdef N{i // 3}\nint a{i} = M{i % 9}(1, {i});\n#endif\n" for i in range(ITEMS)))
+    return wait_until_idle(process.pid)
+
+
+def start_gpp(run):
+    process = run.open("-C", stdout=subprocess.DEVNULL)
+    feed(process, "".join(f"#define M{i}(x,y) x and K{i // 2}(y,{i}) text {i}\n#define N{i} note {i}\n"
+                          f"#ifdef N{i // 3}\nM{i % 9}(a,N{i})\n#endif\n" for i in range(ITEMS)))
+    return wait_until_idle(process.pid)
+
+
 NEWLISP = f"""
 (define (account i) (list (string "account " i) (mul i 1.5) (list i (+ i 1) "text")))
 (set 'accounts '())
@@ -1166,4 +1187,10 @@ PROGRAMS = (
             Site(wrappers=r"x\w*alloc|qrealloc|xstrn?dup"), held_out=True),
     Program("troff", "groff", f"./configure -q --without-x CFLAGS='{FLAGS}' CXXFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=:", "troff",
             start_troff, Site(wrappers=r"_Zn[wa]m|operator new.*"), held_out=True),
+    Program("gperf", "gperf", f"./configure -q CFLAGS='{FLAGS}' CXXFLAGS='{FLAGS}' && {MAKE} -C lib && {MAKE} -C src",
+            "src/gperf", start_gperf, Site(wrappers=r"_Zn[wa]m|operator new.*"), held_out=True),
+    Program("mcpp", "mcpp", f"./configure -q --disable-shared CFLAGS='{FLAGS}' && {MAKE} -C src", "src/mcpp", start_mcpp,
+            Site(wrappers=r"xmalloc|xrealloc|save_string"), held_out=True),
+    Program("gpp", "gpp", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C src", "src/gpp", start_gpp,
+            Site(wrappers=r"my_malloc|my_realloc|my_strdup"), held_out=True),
 )
