@@ -63,7 +63,7 @@ static char *read_what(struct autopsy *autopsy, uint64_t object)
 /* True if the thread called through the module: std::terminate() is in that of the exceptions. */
 static bool ended_within(struct autopsy *autopsy, const struct module *module)
 {
-	const struct backtrace *calls = debug_backtrace(analysis_debug(autopsy->analysis), 0);
+	const struct backtrace *calls = debug_bare_backtrace(analysis_debug(autopsy->analysis), 0);
 
 	for (size_t i = 0; calls && i < calls->count; i++)
 		if (calls->frames[i].module == module)
@@ -276,27 +276,57 @@ static bool is_of_library(struct autopsy *autopsy, const struct frame *frame)
 		(frame->source && runtimes_own_code(runtimes, frame->source)));
 }
 
+/* Functions of the program, and of libraries that are inlined there; name is the last of these. */
+static bool find_own_call(struct autopsy *autopsy, uint64_t address, char **ret, const char **name)
+{
+	struct debug *debug = analysis_debug(autopsy->analysis);
+	_cleanup_(free) struct frame *frames = NULL;
+	struct backtrace calls;
+	struct error *error = debug_calls_at(debug, &address, 1, &calls);
+
+	if (error) {
+		error_destroy(error);
+		return false;
+	}
+	frames = calls.frames;
+	for (size_t i = 0; i < calls.count; i++) {
+		const char *function = debug_frame_function(debug, &frames[i]);
+
+		if (!is_of_library(autopsy, &frames[i])) {
+			*ret = describe_call(function, frames[i].source, 0);
+			return true;
+		}
+		*name = function;
+	}
+	return false;
+}
+
 /*
  * The function of the program in which it ended. One of the C library that faulted comes before,
- * while abort() and the like are skipped; so is an address that it jumped to.
+ * while abort() and the like are skipped; so is an address that it jumped to. Of libraries, symbols
+ * will do: their debug information takes longer to unpack than a small core to analyse.
  */
 static char *find_place(struct autopsy *autopsy, const struct frame **ret_frame)
 {
 	struct debug *debug = analysis_debug(autopsy->analysis);
-	const struct backtrace *calls = debug_backtrace(debug, 0);
+	const struct backtrace *calls = debug_bare_backtrace(debug, 0);
 	_cleanup_(free) char *caller = NULL, *library = NULL;
-	size_t count = calls ? calls->count : 0, first = 0, i;
+	size_t count = calls ? calls->count : 0, first = count && !calls->frames[0].module, i;
 	const char *name = NULL;
 
-	if (count && !calls->frames[0].module)
-		first++;
-	i = first;
-	while (i < count && is_of_library(autopsy, &calls->frames[i]))
-		name = debug_frame_function(debug, &calls->frames[i++]);
-	if (i < count) {
-		*ret_frame = &calls->frames[i];
-		caller = describe_call(debug_frame_function(debug, *ret_frame),
-				       (*ret_frame)->source, 0);
+	for (i = first; i < count; i++) {
+		const struct frame *frame = &calls->frames[i];
+		struct symbol symbol;
+
+		/* A call returns behind its address. */
+		if (!frame->module || !module_is_of_language(frame->module)) {
+			if (find_own_call(autopsy, frame->address + (i == 0), &caller, &name)) {
+				*ret_frame = frame;
+				break;
+			}
+		} else if (debug_symbol(debug, frame->address - (i > 0), &symbol)) {
+			name = symbol.name;
+		}
 	}
 	if (i == first || !name || autopsy->thread->state->signal_sent)
 		return take(caller);

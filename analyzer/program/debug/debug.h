@@ -120,6 +120,9 @@ const char *debug_name(struct debug *debug, uint64_t address);
 /* The calls that a thread is in; NULL only if memory is short. */
 const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
 
+/* The same without names and inlined calls, perhaps: for these, debug information is read. */
+const struct backtrace *debug_bare_backtrace(struct debug *debug, uint32_t thread);
+
 /*
  * The calls that return to these addresses, the innermost first, with what is inlined there; the
  * frames are to be freed.

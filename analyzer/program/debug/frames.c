@@ -375,6 +375,13 @@ const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread)
 	return trace ? &trace->trace : NULL;
 }
 
+const struct backtrace *debug_bare_backtrace(struct debug *debug, uint32_t thread)
+{
+	const struct trace *trace = find_trace(debug, thread);
+
+	return trace ? &trace->trace : NULL;
+}
+
 const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved)
 {
 	const struct trace *trace = debug_trace_of(debug, saved);
