@@ -37,13 +37,15 @@ def document(name):
         return file.read()
 
 
+TIMES = {"first": "%Y-%m-%d %H:%M", "day": "%Y-%m-%d"}
+
+
 def comparable(row):
     """The row, whatever writes it: numbers as text, or with more digits than there are."""
     def value(name, text):
-        if name == "first" and not isinstance(text, str):
-            return time.strftime("%Y-%m-%d %H:%M", time.gmtime(text))
-        if name == "day" and not isinstance(text, str):
-            return time.strftime("%Y-%m-%d", time.gmtime(text))
+        # DuckDB writes large integers as text.
+        if name in TIMES and re.fullmatch(r"\d+(\.\d+)?", str(text)):
+            return time.strftime(TIMES[name], time.gmtime(float(text)))
         is_number = isinstance(text, (int, float)) or re.fullmatch(r"\d+(\.\d+)?", text or "")
         return round(float(text), 5) if is_number and name != "build" else text
     return sorted((name, value(name, text)) for name, text in row.items())
