@@ -11,7 +11,7 @@
 #include "cli/live/recorder/language.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -50,7 +50,8 @@ struct info {
 	int32_t last, most;
 };
 
-static const char *(*get_interpreter)(void);
+static const pthread_key_t *key_of_interpreter; /* there is one once there is an interpreter */
+static const char *const *first_interpreter;
 static size_t info_place; /* in the interpreter; 0: not found yet */
 
 static const char *word_at(const char *address)
@@ -71,7 +72,8 @@ static uint32_t int_at(const char *address)
 
 static bool perl_open(void)
 {
-	return FIND_EXPORTED(get_interpreter, "Perl_get_context");
+	return FIND_EXPORTED(key_of_interpreter, "PL_thr_key") &&
+	       FIND_EXPORTED(first_interpreter, "PL_curinterp");
 }
 
 /* Read what may be no memory. */
@@ -144,7 +146,9 @@ static bool has_file(const char *statement)
 
 static void perl_visit(script_visitor *visit, void *data)
 {
-	const char *interpreter = get_interpreter(), *statement;
+	const char *interpreter =
+			   *first_interpreter ? pthread_getspecific(*key_of_interpreter) : NULL,
+		   *statement;
 	const struct info *info;
 
 	if (!interpreter || !find_info(interpreter))
