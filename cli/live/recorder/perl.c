@@ -97,13 +97,19 @@ static bool is_info(const char *word)
 	       (flags & TYPE_BITS) == TYPE_ARRAY;
 }
 
-/* At the end of the process the interpreter is freed, but still the thread's. */
-static bool find_info(const char *interpreter)
+/* It is checked once for each info, as that takes as long as all else. */
+static const struct info *find_info(const char *interpreter)
 {
+	static __thread const char *checked __attribute__((tls_model("initial-exec")));
+	const char *info;
+
 	for (size_t at = FIRST_INFO; !info_place && at <= LAST_INFO; at++)
 		if (is_info(word_at(interpreter + WORD * at)))
 			info_place = WORD * at;
-	return info_place && is_info(word_at(interpreter + info_place));
+	info = info_place ? word_at(interpreter + info_place) : NULL;
+	if (info != checked)
+		checked = is_info(info) ? info : NULL;
+	return (const struct info *)checked;
 }
 
 /* The name of a subroutine, without its package. */
@@ -151,10 +157,10 @@ static void perl_visit(script_visitor *visit, void *data)
 		   *statement;
 	const struct info *info;
 
-	if (!interpreter || !find_info(interpreter))
+	info = interpreter ? find_info(interpreter) : NULL;
+	if (!info)
 		return;
 	statement = word_at(interpreter + info_place - (size_t)2 * WORD);
-	info = (const struct info *)word_at(interpreter + info_place);
 	for (; info && has_file(statement); info = info->previous)
 		for (int32_t i = info->last; i >= 0 && has_file(statement); i--) {
 			const char *context = info->contexts + (size_t)CONTEXT_SIZE * (size_t)i;
