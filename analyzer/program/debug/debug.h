@@ -120,7 +120,8 @@ const char *debug_name(struct debug *debug, uint64_t address);
 /* The calls that a thread is in; NULL only if memory is short. */
 const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
 
-/* The same without names and inlined calls, perhaps: for these, debug information is read. */
+/* Like debug_backtrace(), but names and inlined calls may be missing: they need debug information.
+ */
 const struct backtrace *debug_bare_backtrace(struct debug *debug, uint32_t thread);
 
 /*
