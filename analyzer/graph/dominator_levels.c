@@ -3,8 +3,9 @@
 enum {
 	ROOT = 0,
 	FIRST_NUMBERS = 1 << 14, /* their vertices fit a processor's cache */
-	MOST_TURNS = 4,
-	MOST_STEPS = 3, /* for each vertex and edge */
+	MOST_TURNS = 16,
+	FEW_CHANGES = 1024, /* one in so many edges */
+	MOST_STEPS = 3,	    /* for each vertex and edge */
 	PROGRESS_STEP = 1 << 16,
 	AHEAD = 8,
 };
@@ -233,14 +234,19 @@ static size_t take_turn(struct search *search, bool backwards)
 	return changes;
 }
 
-/* False: it takes too long. */
+/* False: it takes too long, as a turn changes nearly as much as the one in its direction before. */
 static bool find_dominators(struct search *search)
 {
 	uint64_t most = MOST_STEPS * ((uint64_t)search->levels->count + search->edges.count);
+	size_t few = search->edges.count / FEW_CHANGES, changes[MOST_TURNS];
 
-	for (size_t turn = 0; turn < MOST_TURNS && search->steps <= most; turn++)
-		if (take_turn(search, turn % 2 == 1) == 0)
+	for (size_t turn = 0; turn < MOST_TURNS && search->steps <= most; turn++) {
+		changes[turn] = take_turn(search, turn % 2 == 1);
+		if (changes[turn] == 0)
 			return true;
+		if (turn >= 2 && changes[turn] > few && changes[turn] > changes[turn - 2] / 4)
+			return false;
+	}
 	return false;
 }
 

@@ -5,8 +5,8 @@
  * and has it fetched. Numbers are given in the order of the search, so that what dominates has the
  * lower one. At first each vertex is dominated by its parent in the search; then the dominator of
  * each other reference's target becomes the nearest that also dominates the source, over and over,
- * until none changes. Random heaps need three turns. Lists that are linked in both directions need
- * many: they are given up.
+ * until none changes. Random heaps need three turns, those with lists and trees some more, in which
+ * little changes. Lists that are linked in both directions may need many: they are given up.
  */
 #pragma once
 
