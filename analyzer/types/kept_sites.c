@@ -88,7 +88,7 @@ static struct error *save_library_calls(const struct saved *saved, struct side_w
 
 	side_writer_begin(writer, LIBRARY_CALLS);
 	array_for_each(call, &saved->sites->library_calls) {
-		TRY(keep(saved, call->callee, &kept.callee));
+		kept.callee = build_keep_address(saved->entry->debug, call->callee);
 		TRY(keep(saved, call->address, &kept.address));
 		TRY(keep(saved, call->function, &kept.function));
 		TRY(side_writer_add(writer, &kept, sizeof(kept)));

@@ -29,6 +29,8 @@ void sites_destroy(struct sites *sites)
 	table_release(&sites->looked_up);
 	array_release(&sites->libraries);
 	array_release(&sites->followed);
+	array_release(&sites->regex_functions);
+	table_release(&sites->libc_sizes);
 	free(sites);
 }
 
@@ -64,6 +66,12 @@ static const struct {
 	{ "g_slice_alloc0", 0, NOT_AN_ARGUMENT },
 };
 
+/* Functions of the C library that allocate parts of regular expressions. */
+static const char *const regex_functions[] = {
+	"regcomp",   "regexec",	    "re_compile_pattern", "re_compile_fastmap",
+	"re_search", "re_search_2", "re_match",		  "re_match_2",
+};
+
 struct visit {
 	struct sites *sites;
 	struct error *error;
@@ -76,16 +84,31 @@ static struct error *add_maker(struct sites *sites, struct maker maker)
 					      : table_append(&sites->makers, maker.entry, maker);
 }
 
+/* True if the symbol is the function of that name, of any version. */
+static bool is_function(const struct symbol *symbol, const char *name)
+{
+	size_t length = strlen(name);
+
+	return symbol->kind == SYMBOL_FUNCTION && strncmp(symbol->raw, name, length) == 0 &&
+	       (symbol->raw[length] == '\0' || symbol->raw[length] == '@');
+}
+
+static bool add_regex_function(void *data, const struct symbol *symbol)
+{
+	struct visit *visit = data;
+
+	for (size_t i = 0; !visit->error && i < COUNT_OF(regex_functions); i++)
+		if (is_function(symbol, regex_functions[i]))
+			visit->error = array_append(&visit->sites->regex_functions, symbol->start);
+	return !visit->error;
+}
+
 static bool add_allocator(void *data, const struct symbol *symbol)
 {
 	struct visit *visit = data;
 
 	for (size_t i = 0; !visit->error && i < COUNT_OF(allocators); i++) {
-		const char *name = allocators[i].name;
-		size_t length = strlen(name);
-
-		if (symbol->kind != SYMBOL_FUNCTION || strncmp(symbol->raw, name, length) != 0 ||
-		    (symbol->raw[length] != '\0' && symbol->raw[length] != '@'))
+		if (!is_function(symbol, allocators[i].name))
 			continue;
 		visit->error =
 			add_maker(visit->sites, (struct maker){ symbol->start, allocators[i].size,
@@ -173,6 +196,27 @@ static void drop_useless(struct sites *sites)
 	sites->first = kept;
 }
 
+static bool is_regex_function(const struct sites *sites, uint64_t address)
+{
+	array_for_each(function, &sites->regex_functions)
+		if (*function == address)
+			return true;
+	return false;
+}
+
+/* Keep a call of a library's function that is not named itself. */
+static struct error *note_library_call(struct sites *sites, const struct code_call *call)
+{
+	const bool is_regex = is_regex_function(sites, call->callee);
+	const struct library_call around = { is_regex ? REGEX_CALLS : call->callee, call->address,
+					     call->function };
+
+	if (!is_regex && !call->is_of_library)
+		return NULL;
+	sites->is_cut |= sites->library_calls.count >= MOST_SITES;
+	return sites->is_cut ? NULL : array_append(&sites->library_calls, around);
+}
+
 static struct error *note_call(void *data, const struct code_call *call, uint32_t *ret)
 {
 	struct sites *sites = data;
@@ -185,13 +229,7 @@ static struct error *note_call(void *data, const struct code_call *call, uint32_
 		.is_return = is_open(sites, call->function_result),
 	};
 
-	if (call->is_of_library) {
-		const struct library_call around = { call->callee, call->address, call->function };
-
-		sites->is_cut |= sites->library_calls.count >= MOST_SITES;
-		if (!sites->is_cut)
-			TRY(array_append(&sites->library_calls, around));
-	}
+	TRY(note_library_call(sites, call));
 	if (!find_maker(sites, call->callee) &&
 	    (call->is_known ? !is_open(sites, call->result) : is_of_library(sites, call->callee)))
 		return NULL;
@@ -430,6 +468,9 @@ static struct error *read_all(struct sites *sites)
 	for (size_t i = 0; i < program->module_count; i++) {
 		visit.module = &program->modules[i];
 		debug_visit_symbols(sites->input.debug, visit.module, add_allocator, &visit);
+		if (module_is_of_language(visit.module))
+			debug_visit_symbols(sites->input.debug, visit.module, add_regex_function,
+					    &visit);
 	}
 	if (visit.error)
 		return visit.error;
@@ -467,7 +508,9 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 	sites->all.memory.account = sites->pointees.memory.account = sites->makers.memory.account =
 		sites->libraries.memory.account = sites->library_calls.memory.account =
 			sites->sized.memory.account = sites->varying.memory.account =
-				sites->looked_up.memory.account = input->account;
+				sites->looked_up.memory.account =
+					sites->regex_functions.memory.account =
+						sites->libc_sizes.memory.account = input->account;
 	sites->followed.memory.account = input->account;
 	sites->program = program;
 	TRY(make(sites));
@@ -631,6 +674,11 @@ static bool add_callers(struct site_search *search, uint64_t entry, type_number 
 	return true;
 }
 
+bool site_search_add_regex(struct site_search *search)
+{
+	return add_callers(search, REGEX_CALLS, NO_TYPE, 0);
+}
+
 bool site_search_add(struct site_search *search, const struct site *site)
 {
 	const struct sites *sites = search->sites;
@@ -657,6 +705,11 @@ struct error *sites_find(struct sites *sites, allocation_id id, type_number type
 	*ret = (struct site_functions){ .count = 0 };
 	if (sites->is_cut)
 		return NULL;
+	if (sites_is_of_regex(sites, type)) {
+		if (site_search_add_regex(&search))
+			*ret = search.found;
+		return NULL;
+	}
 	array_for_each(site, &sites->all)
 		if (may_make(sites, site, range, type) && !site_search_add(&search, site))
 			return NULL;

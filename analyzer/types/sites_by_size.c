@@ -249,6 +249,17 @@ static struct error *weigh(struct block_search *block)
 	return NULL;
 }
 
+/* Nearly all of the size are parts of regular expressions. */
+static struct error *find_regex(struct block_search *block, struct site_functions *ret)
+{
+	if (!site_search_add_regex(&block->search) || block->search.found.count == 0)
+		return NULL;
+	*ret = block->search.found;
+	ret->may_vary = true;
+	ret->type = NO_TYPE;
+	return NULL;
+}
+
 struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
 				 struct site_functions *ret)
 {
@@ -265,11 +276,15 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 		.type = ANY_TYPE,
 		.last_type = ANY_TYPE,
 	};
+	enum regex_share share;
 	bool is_few = true;
 
 	*ret = (struct site_functions){ .count = 0 };
 	if (sites->is_cut)
 		return NULL;
+	TRY(sites_find_regex_share(sites, typing, size, &share));
+	if (share == MOSTLY_REGEX)
+		return find_regex(&block, ret);
 	TRY(weigh(&block));
 	TRY(add_sized(&block, &is_few));
 	if (block.best > NOTHING_SAID && is_few) {
@@ -281,6 +296,10 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 			block.search.found = sized;
 			is_few = block.may_vary = true;
 		}
+	}
+	if (share == SOME_REGEX && block.search.found.count > 0) {
+		is_few = site_search_add_regex(&block.search) && is_few;
+		block.type = NO_TYPE;
 	}
 	if (!is_few || block.search.found.count == 0)
 		return NULL;

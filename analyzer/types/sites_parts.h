@@ -4,6 +4,7 @@
  *	sites.c		from code; which calls give a value of a type
  *	kept_sites.c	from what was kept of another core of the same build
  *	sites_by_size.c	which calls may have given a block without a type
+ *	sites_of_regex.c	whether the C library allocated it for a regular expression
  */
 #pragma once
 
@@ -38,9 +39,20 @@ struct site {
 	uint8_t size, count; /* see struct maker */
 };
 
-/* A call of a function of the C++ library, such as std::make_unique(), which may allocate. */
+/*
+ * A call of a function of the C++ library, such as std::make_unique(), which may allocate; or of
+ * one of the C library that makes parts of regular expressions, whose callee is REGEX_CALLS.
+ */
 struct library_call {
 	uint64_t callee, address, function;
+};
+
+static const uint64_t REGEX_CALLS = 0;
+
+/* How many blocks of a size are held that are a part of a regular expression, and others. */
+struct libc_size {
+	uint64_t size;
+	uint32_t regex, others;
 };
 
 /* A call whose size is a constant. */
@@ -74,10 +86,13 @@ struct sites {
 	ARRAY(struct varying_call) varying;	  /* by type */
 	HASH_TABLE(struct looked_up) looked_up;	  /* many leaks come from the same calls */
 	const struct program *program;
-	ARRAY(const struct module *) libraries; /* that have malloc(); only while code is read */
-	ARRAY(struct call_slot) followed;	/* the same */
-	uint64_t function;			/* whose call was noted last */
-	size_t first;				/* of its sites */
+	ARRAY(const struct module *) libraries;	 /* that have malloc(); only while code is read */
+	ARRAY(struct call_slot) followed;	 /* the same */
+	ARRAY(uint64_t) regex_functions;	 /* the same; where they begin */
+	HASH_TABLE(struct libc_size) libc_sizes; /* if they were counted */
+	bool has_libc_sizes;
+	uint64_t function; /* whose call was noted last */
+	size_t first;	   /* of its sites */
 	uint32_t first_pointee;
 	uint8_t pointee_count;
 	bool was_read;	 /* all of its code */
@@ -108,6 +123,23 @@ struct site_search {
 
 /* Add the function of a site, unless it allocates another type; false: there are too many. */
 bool site_search_add(struct site_search *search, const struct site *site);
+
+/* Add the functions that call the C library for regular expressions; false: see above. */
+bool site_search_add_regex(struct site_search *search);
+
+/* ---- sites_of_regex.c */
+
+/* True if the C library makes the type, and the program calls it for that. */
+bool sites_is_of_regex(const struct sites *sites, type_number type);
+
+enum regex_share { NO_REGEX, SOME_REGEX, MOSTLY_REGEX };
+
+/* How many of the held blocks of that size are parts of regular expressions. The typing may be
+ * NULL. */
+struct error *sites_find_regex_share(struct sites *sites, const struct typing *typing,
+				     uint64_t size, enum regex_share *ret);
+
+/* ---- kept_sites.c */
 
 /* Keep what was read of code. */
 void kept_sites_save(const struct kept_entry *entry, const struct sites *sites);

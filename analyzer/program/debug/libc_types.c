@@ -120,6 +120,14 @@ bool libc_type_is(uint64_t entry)
 	return entry - entry_of(0, 0) < sizeof(described);
 }
 
+bool libc_type_has_name(const char *name)
+{
+	for (size_t i = DFA; i < COUNT_OF(described); i++)
+		if (described[i].name && strcmp(described[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* True if the program has pointers to the first type, and no types of its own for it. */
 static bool is_wanted(const struct type_reader *reader)
 {

@@ -11,3 +11,6 @@ struct error *libc_types_add(struct type_reader *reader);
 
 /* True if the entry stands for such a type, and so is in no file. */
 bool libc_type_is(uint64_t entry);
+
+/* True if one of these has that name. */
+bool libc_type_has_name(const char *name);
