@@ -51,6 +51,7 @@ static void begin(struct report *report)
 {
 	struct writer *writer = &report->writer;
 
+	writer_text(writer, page_license);
 	writer_text(writer, page_head);
 	writer_text(writer, "<style>\n");
 	writer_text(writer, page_style);
@@ -142,6 +143,7 @@ static void html_close(struct report *report)
 		writer_text(writer, "]}\n</script>\n<script>\n");
 		writer_text(writer, page_layout);
 		writer_text(writer, "</script>\n<script>\n");
+		writer_text(writer, page_parts);
 		writer_text(writer, page_script);
 		writer_text(writer, "</script>\n</body>\n</html>\n");
 		writer_flush(writer);
