@@ -55,6 +55,7 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "snap [OPTIONS] PID\n"
 			      "soak [OPTIONS] --every COMMAND -- PROGRAM [ARGUMENTS...]\n"
 			      "fleet [OPTIONS] CORE...\n"
+			      "serve [OPTIONS] CORE [OLD...]\n"
 			      "mcp [OPTIONS] [CORE] [DIR...]";
 
 const struct argp_option program_options[] = {

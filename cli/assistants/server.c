@@ -21,44 +21,15 @@ void answer_deinit(struct answer *answer)
 	capture_deinit(&answer->messages);
 }
 
-/* A session's output goes here instead of to standard output. */
-struct captured_output {
-	struct output output;
-	struct report_file rows;
-};
-
-static void do_nothing(void *data)
+static void begin(struct server *server, struct captured *captured, struct answer *answer)
 {
+	captured_begin(captured, &server->session, answer->text.stream, answer->rows.stream,
+		       answer->messages.stream);
 }
 
-static void enter(struct server *server, struct captured_output *captured, struct answer *answer)
+static void end(struct server *server, struct answer *answer)
 {
-	struct session *session = &server->session;
-
-	*captured = (struct captured_output){
-		.output = { .destination = TO_FILE,
-			    .into = answer->text.stream,
-			    .before = do_nothing,
-			    .interrupted = &session->progress.progress.interrupted },
-		.rows = { .output.stream = answer->rows.stream },
-	};
-	session->output = &captured->output;
-	session->messages = answer->messages.stream;
-	session->wrong_usage = session->failed = session->found = false;
-	if (!report_format_find("json", &captured->rows.format)) {
-		session->files[0] = &captured->rows;
-		session->file_count = 1;
-	}
-}
-
-static void leave(struct server *server, struct answer *answer)
-{
-	struct session *session = &server->session;
-
-	answer->failed |= session->wrong_usage || session->failed;
-	session->output = NULL;
-	session->messages = NULL;
-	session->file_count = 0;
+	answer->failed |= !captured_end(&server->session);
 }
 
 /* Reasons were given when they were found, which may be long ago. */
@@ -78,13 +49,13 @@ static void tell_doubt(struct server *server, const struct line *line)
 void server_run(struct server *server, const struct line *line, uint64_t most_rows,
 		struct answer *answer)
 {
-	struct captured_output captured;
+	struct captured captured;
 
-	enter(server, &captured, answer);
+	begin(server, &captured, answer);
 	server->session.most_rows = most_rows;
 	tell_doubt(server, line);
 	execute_words(&server->session, line->words, line->count);
-	leave(server, answer);
+	end(server, answer);
 }
 
 void server_list_cores(struct server *server, uint64_t most_rows, struct answer *answer)
@@ -93,10 +64,10 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 	const struct line line = { .words = words, .count = 1 };
 	struct session *session = &server->session;
 	struct reports reports;
-	struct captured_output captured;
+	struct captured captured;
 	struct error *error;
 
-	enter(server, &captured, answer);
+	begin(server, &captured, answer);
 	session->most_rows = most_rows;
 	error = reports_open(&reports, session, session->format, line.words[0], &line,
 			     answer->text.stream, false);
@@ -106,24 +77,24 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 	}
 	if (error)
 		session_complain(session, error);
-	leave(server, answer);
+	end(server, answer);
 }
 
 /* ---- cores */
 
 bool server_open(struct server *server, const char *path, struct answer *answer)
 {
-	struct captured_output captured;
+	struct captured captured;
 	struct error *error;
 
 	server->unopened = false;
 	session_close(&server->session);
 	vanished_forget();
-	enter(server, &captured, answer);
+	begin(server, &captured, answer);
 	error = session_open(&server->session, path);
 	if (error)
 		session_complain(&server->session, error);
-	leave(server, answer);
+	end(server, answer);
 	return !error;
 }
 

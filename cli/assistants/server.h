@@ -6,11 +6,10 @@
  */
 #pragma once
 
-#include "cli/assistants/capture.h"
 #include "cli/assistants/channel.h"
 #include "cli/assistants/folders.h"
-#include "cli/prompt/lexer.h"
-#include "cli/prompt/reports.h"
+#include "cli/prompt/capture.h"
+#include "cli/prompt/captured.h"
 
 struct server {
 	struct folders folders;

@@ -10,6 +10,7 @@
 #include "cli/live/soak.h"
 #include "cli/options.h"
 #include "cli/prompt/switches.h"
+#include "cli/serve/serve.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -227,6 +228,7 @@ struct error *manual_write(const char *form, FILE *out)
 	write_mode(&document, "Heapcore snap", &snap_parser);
 	write_mode(&document, "Heapcore soak", &soak_parser);
 	write_mode(&document, "Heapcore fleet", &fleet_parser);
+	write_mode(&document, "Heapcore serve", &serve_parser);
 	write_mode(&document, "Heapcore mcp", &mcp_parser);
 	write_commands(&document);
 	write_topics(&document);

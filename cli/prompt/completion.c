@@ -16,6 +16,8 @@
 
 #include <readline/readline.h>
 
+const char completion_word_breaks[] = " \t\"'>|";
+
 /* The matches; readline asks for one at a time. */
 static struct {
 	char **list; /* owned */
@@ -589,7 +591,7 @@ static bool offer_last(const char *word, const struct command *command, const st
  * Take apart the line up to the word, with something in the word's place, so that it is the last
  * one. A quote may be open in front of it.
  */
-static bool split_before(int start, struct line *ret)
+static bool split_before(const char *all, int start, struct line *ret)
 {
 	static const char *const places[] = { "x", "x\"", "x'" };
 
@@ -597,7 +599,7 @@ static bool split_before(int start, struct line *ret)
 		_cleanup_(free) char *text = NULL;
 		struct error *error;
 
-		text = format_text("%.*s%s", start, rl_line_buffer, places[i]);
+		text = format_text("%.*s%s", start, all, places[i]);
 		if (!text)
 			return false;
 		error = line_split(text, ret);
@@ -638,23 +640,30 @@ static char *left_out(const struct line *line)
 	return strndup(last, strlen(last) - 1);
 }
 
-char **complete_word(const char *word, int start, int end)
+/* Offer what the word that begins at start of the text may become; false: it is a file's name. */
+static bool offer_at(const char *text, int start, const char *word)
 {
 	_cleanup_(line_deinit) struct line line = { 0 };
 	_cleanup_(free) char *before = NULL;
+	bool is_offered;
+
+	if (!split_before(text, start, &line) || line.count == 0)
+		return true;
+	known.is_quoted = start > 0 && strchr("\"'", text[start - 1]);
+	if (text[start - !!start] == '>' && !line.target)
+		before = left_out(&line);
+	known.before = before;
+	is_offered = !line.target && offer_last_of(word, &line);
+	known.before = NULL;
+	return is_offered;
+}
+
+char **complete_word(const char *word, int start, int end)
+{
 	char **completed;
 
 	/* Files are what readline offers by itself. */
-	rl_attempted_completion_over = 1;
-	if (!split_before(start, &line) || line.count == 0)
-		return NULL;
-	known.is_quoted = start > 0 && strchr("\"'", rl_line_buffer[start - 1]);
-	if (rl_line_buffer[start - !!start] == '>' && !line.target)
-		before = left_out(&line);
-	known.before = before;
-	if (line.target || !offer_last_of(word, &line))
-		rl_attempted_completion_over = 0;
-	known.before = NULL;
+	rl_attempted_completion_over = offer_at(rl_line_buffer, start, word);
 	completed = rl_completion_matches(word, next_match);
 	forget_matches();
 	return completed;
@@ -665,6 +674,16 @@ static void write_matches(FILE *out)
 	for (size_t i = 0; i < matches.count; i++)
 		fprintf(out, "%s\n", matches.list[i]);
 	forget_matches();
+}
+
+void completion_write_line(const char *text, FILE *out)
+{
+	size_t start = strlen(text);
+
+	while (start > 0 && !strchr(completion_word_breaks, text[start - 1]))
+		start--;
+	offer_at(text, (int)start, text + start);
+	write_matches(out);
 }
 
 void completion_write(const struct line *line, FILE *out)

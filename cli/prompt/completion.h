@@ -13,11 +13,17 @@
  */
 void completion_use(struct analysis *analysis, bool reads_symbols);
 
+/* Characters that end a word. */
+extern const char completion_word_breaks[];
+
 /*
  * For readline, as its rl_attempted_completion_function: all that the word from start to end of its
  * line may become, in readline's form.
  */
 char **complete_word(const char *word, int start, int end);
+
+/* All that the last word of an unfinished line may become, a line each. */
+void completion_write_line(const char *text, FILE *out);
 
 /*
  * For shells: all that the last word may become, a line each: of a command of the prompt; as one of

@@ -240,8 +240,8 @@ static void set_up_readline(void)
 {
 	rl_readline_name = "heapcore";
 	rl_attempted_completion_function = complete_alone;
-	rl_basic_word_break_characters = " \t\"'>|";
-	rl_completer_word_break_characters = " \t\"'>|";
+	rl_basic_word_break_characters = completion_word_breaks;
+	rl_completer_word_break_characters = completion_word_breaks;
 	rl_completer_quote_characters = "\"'";
 	rl_completion_word_break_hook = word_breaks;
 	/* Signals that come between two keys are readline's, too. */

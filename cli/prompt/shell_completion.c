@@ -10,19 +10,20 @@
 #include "cli/prompt/completion.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/lexer.h"
+#include "cli/serve/serve.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|soak|fleet|mcp|diff|report|help";
+static const char MODES[] = "run|snap|soak|fleet|serve|mcp|diff|report|help";
 
 static const struct {
 	const char *name;
 	const struct argp *parser;
 } modes[] = {
 	{ "run", &run_parser },	    { "snap", &snap_parser }, { "soak", &soak_parser },
-	{ "fleet", &fleet_parser }, { "mcp", &mcp_parser },
+	{ "fleet", &fleet_parser }, { "mcp", &mcp_parser },   { "serve", &serve_parser },
 };
 
 static bool is_option(const char *word)

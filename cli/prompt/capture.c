@@ -1,4 +1,4 @@
-#include "cli/assistants/capture.h"
+#include "cli/prompt/capture.h"
 
 #include <string.h>
 

@@ -1,0 +1,294 @@
+#include "cli/serve/serve.h"
+
+#include "analyzer/base/list.h"
+#include "analyzer/base/text.h"
+#include "cli/prompt/machine.h"
+#include "cli/prompt/session.h"
+#include "cli/prompt/switches.h"
+#include "cli/serve/guard.h"
+#include "cli/serve/http.h"
+#include "cli/serve/listen.h"
+#include "cli/serve/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+enum {
+	KEY_PORT = 256,
+	KEY_LISTEN,
+	KEY_NO_OPEN,
+	KEY_MAXIMUM_MEMORY,
+	KEY_NO_CONTENT,
+	KEY_SYSROOT,
+	KEY_DEBUG_DIR,
+};
+
+static const char DOCUMENTATION[] =
+	"Look into CORE with a browser: the address is printed, and opened if there is a desktop. The analysis stays in memory until Ctrl-C. OLD cores are offered for comparison.\v"
+	"Only this machine can connect, unless --listen says otherwise, and only with the token in the printed address. Commands only read: none writes files or runs programs. Answers hold contents of memory, unless --no-content is given.";
+
+struct serve_options {
+	struct debug_options debug;
+	const char *core;
+	char **older; /* owned; the paths are borrowed */
+	size_t older_count;
+	const char *where; /* of --listen; or NULL */
+	uint64_t port;
+	size_t memory; /* bytes; 0: not told */
+	bool no_content, no_open;
+};
+
+static const struct argp_option options[] = {
+	{ "port", KEY_PORT, "N", 0, "Listen at port N of 127.0.0.1 (default: any that is free)",
+	  0 },
+	{ "listen", KEY_LISTEN, "WHERE", 0,
+	  "Listen at ADDRESS:PORT, which lets others connect, or at unix:PATH", 0 },
+	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
+	  0 },
+	{ "no-open", KEY_NO_OPEN, NULL, 0, "Open no browser", 0 },
+	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	  "Use at most SIZE of memory in addition to the core itself (default: the machine's)", 0 },
+	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	  "Search DIR for the files of the machine that CORE is from", 0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
+	{ 0 },
+};
+
+static const struct switch_place places[] = {
+	PLACE(KEY_PORT, PLACE_COUNT, struct serve_options, port),
+	PLACE(KEY_LISTEN, PLACE_TEXT, struct serve_options, where),
+	PLACE(KEY_NO_OPEN, PLACE_FLAG, struct serve_options, no_open),
+	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct serve_options, memory),
+	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct serve_options, no_content),
+	PLACE(KEY_SYSROOT, PLACE_TEXT, struct serve_options, debug.sysroot),
+	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct serve_options, debug.debug_directory),
+	{ 0 },
+};
+
+static struct error *check(const struct serve_options *given)
+{
+	if (!given->core)
+		return error_create(ERROR_USAGE, "give a core");
+	if (given->port > UINT16_MAX)
+		return error_create(ERROR_USAGE, "there is no port %" PRIu64, given->port);
+	if (given->port && given->where)
+		return error_create(ERROR_USAGE, "--listen names the port, too");
+	return NULL;
+}
+
+/* Cores are opened later, perhaps from another browser: so they must be there now. */
+static struct error *add_core(struct serve_options *given, char *path)
+{
+	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
+	if (given->core)
+		return LIST_APPEND(given->older, given->older_count, path);
+	given->core = path;
+	return NULL;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct serve_options *given = state->input;
+	struct error *error = NULL;
+	bool kept = switch_keep(places, key, argument, given, &error);
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		error = add_core(given, argument);
+		break;
+	case ARGP_KEY_END:
+		error = check(given);
+		break;
+	default:
+		if (!kept)
+			return ARGP_ERR_UNKNOWN;
+	}
+	if (!error)
+		return 0;
+	argp_error(state, "%s", error_message(error));
+	error_destroy(error);
+	return EINVAL;
+}
+
+const struct argp serve_parser = {
+	.options = options,
+	.parser = parse_option,
+	.args_doc = "CORE [OLD...]",
+	.doc = DOCUMENTATION,
+};
+
+/* ---- the address */
+
+static void format_address(const struct listener *listener, const char *token, char *ret,
+			   size_t size)
+{
+	const char *address = listener->address[0] ? listener->address : "127.0.0.1";
+	bool is_long = strchr(address, ':');
+
+	snprintf(ret, size, "http://%s%s%s:%u/?token=%s", is_long ? "[" : "", address,
+		 is_long ? "]" : "", listener->port, token);
+}
+
+static void print_address(const struct listener *listener, const struct guard *guard)
+{
+	char address[256];
+
+	if (listener->is_public)
+		fputs("heapcore: warning: others can connect, and whoever sees the network's traffic can read along; 'ssh -L' to a server without --listen is safer\n",
+		      stderr);
+	format_address(listener, guard->token, address, sizeof(address));
+	if (listener->path)
+		printf("listening at %s, token %s\n", listener->path, guard->token);
+	else
+		puts(address);
+	fflush(stdout);
+}
+
+/* Signals are blocked here, which a browser would inherit. */
+static void open_browser(const char *address)
+{
+	char *arguments[] = { (char *)"xdg-open", (char *)address, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	pid_t process;
+
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setpgroup(&attributes, 0);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawnp(&process, arguments[0], &actions, &attributes, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+}
+
+static bool has_desktop(void)
+{
+	const char *names[] = { "DISPLAY", "WAYLAND_DISPLAY" };
+
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return true;
+	}
+	return false;
+}
+
+/* ---- until the end */
+
+/* Threads that begin later leave these signals to this one, too. */
+static int catch_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* the browser's starter */
+	return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+static void wait_for_end(int signals, int failed)
+{
+	struct pollfd files[] = { { signals, POLLIN, 0 }, { failed, POLLIN, 0 } };
+
+	while (poll(files, COUNT_OF(files), -1) < 0)
+		continue;
+}
+
+static struct error *serve_at(struct session *session, const struct serve_options *given,
+			      const struct listener *listener)
+{
+	const struct older_cores older = { given->older, given->older_count };
+	_cleanup_(close) int signals = catch_signals(), failed = eventfd(0, EFD_CLOEXEC);
+	struct work *work = NULL;
+	struct http *http = NULL;
+	struct guard guard;
+	struct error *error;
+	char address[256];
+
+	if (signals < 0 || failed < 0 ||
+	    !guard_init(&guard, listener->path ? NULL : listener->address, listener->port))
+		return error_system("the server");
+	TRY(work_start(session, given->core, &older, failed, &work));
+	error = http_start(listener->socket, &guard, work, &http);
+	if (!error) {
+		print_address(listener, &guard);
+		format_address(listener, guard.once, address, sizeof(address));
+		if (!given->no_open && !listener->path && has_desktop())
+			open_browser(address);
+		wait_for_end(signals, failed);
+		error = work_failure(work);
+	}
+	work_stop(work);
+	if (http)
+		http_stop(http);
+	return error;
+}
+
+static struct error *serve(struct session *session, const struct serve_options *given)
+{
+	struct listener listener;
+	struct error *error;
+
+	TRY(listener_open(given->where, (uint16_t)given->port, &listener));
+	error = serve_at(session, given, &listener);
+	listener_remove(&listener);
+	return error;
+}
+
+static void set_up(struct session *session, struct serve_options *given)
+{
+	const char *folder = getenv("TMPDIR");
+
+	if (folder && *folder)
+		given->debug.temporary_folder = folder;
+	given->debug.give_up = give_up;
+	given->debug.cache_folder = cache_folder();
+	given->debug.memory = machine_memory();
+	session_init(session, true);
+	session->quiet = false; /* notes are part of answers */
+	session->colour = COLOUR_NEVER;
+	session->debug = &given->debug;
+	session->maximum_memory = given->memory ? given->memory : given->debug.memory;
+	session->no_content = given->no_content;
+	vanished_catch();
+}
+
+int serve_main(int count, char **arguments)
+{
+	_cleanup_(session_deinit) struct session session = { 0 };
+	struct serve_options given = { .memory = 0 };
+	struct error *error;
+
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&serve_parser, count, arguments, 0, NULL, &given))
+		return EXIT_NOT_ANALYSED;
+	set_up(&session, &given);
+	error = serve(&session, &given);
+	free(given.older);
+	if (!error)
+		return EXIT_FINE;
+	session_complain(&session, error);
+	return session.wrong_usage ? EXIT_WRONG_USAGE : EXIT_NOT_ANALYSED;
+}
