@@ -207,6 +207,7 @@ struct report {
 	bool no_content;	   /* the contents of memory are left out */
 	bool quiet;		   /* and notes */
 	bool chap;		   /* lines are as chap has them, to the letter */
+	bool with_kinds;	   /* documents in JSON say of which kinds columns are */
 	bool shortened;		   /* only the largest are shown, and --all was not given */
 	struct memory_view memory; /* of the row that is being written */
 	const struct table *table;

@@ -365,6 +365,18 @@ void json_key(struct writer *writer, const char *name)
 	writer_text(writer, "\":");
 }
 
+const char *value_kind_name(enum value_kind kind)
+{
+	static const char *const names[] = {
+		[VALUE_COUNT] = "count",     [VALUE_BYTES] = "bytes",	[VALUE_ADDRESS] = "address",
+		[VALUE_NUMBER] = "number",   [VALUE_CHANGE] = "change", [VALUE_SECONDS] = "seconds",
+		[VALUE_SHARE] = "share",     [VALUE_DEPTH] = "depth",	[VALUE_TEXT] = "text",
+		[VALUE_MEMORY] = "contents", [VALUE_ANY] = "text",
+	};
+
+	return names[kind];
+}
+
 void json_value(struct writer *writer, enum value_kind kind, const struct value *value)
 {
 	bool quoted = kind == VALUE_ADDRESS || kind == VALUE_MEMORY;

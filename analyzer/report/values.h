@@ -42,6 +42,8 @@ void json_uri(struct writer *writer, const char *path);
 
 /* "name": */
 void json_key(struct writer *writer, const char *name);
+/* The kind's name for pages in HTML. */
+const char *value_kind_name(enum value_kind kind);
 void json_value(struct writer *writer, enum value_kind kind, const struct value *value);
 
 /* For an attribute or an element alike. */

@@ -143,6 +143,7 @@ static struct error *open_next(struct reports *reports, const struct report_form
 	report->no_content = reports->no_content;
 	report->quiet = reports->quiet;
 	report->chap = reports->chap;
+	report->with_kinds = reports->with_kinds;
 	report->most_rows = reports->most_rows;
 	report->width = reports->count ? 0 : reports->width;
 	report->block_bars = report->width > 0 && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -162,6 +163,7 @@ struct error *reports_open(struct reports *reports, struct session *session,
 				     .no_content = session->no_content,
 				     .quiet = session->quiet,
 				     .chap = session->chap,
+				     .with_kinds = session->with_kinds,
 				     .most_rows = session->most_rows,
 				     .width = session->chap || !session->output
 						      ? 0

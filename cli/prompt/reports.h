@@ -44,8 +44,9 @@ struct reports {
 	char *command;	 /* of the subject; owned */
 	bool quiet;	 /* they leave out notes */
 	bool no_content; /* they leave out the contents of memory */
-	bool chap;	 /* see struct report */
-	size_t width;	 /* width of the first subject's report */
+	bool chap;	 /* see struct report, also of the next */
+	bool with_kinds;
+	size_t width; /* width of the first subject's report */
 	uint64_t most_rows;
 };
 

@@ -50,6 +50,7 @@ struct session {
 	bool quiet;
 	bool no_content; /* reports leave out the contents of memory */
 	bool chap;	 /* or show them as chap does, to the letter */
+	bool with_kinds; /* reports say of which kinds their columns are; see struct report */
 	bool at_prompt;
 	bool pages; /* page output that is longer than the screen */
 

@@ -16,13 +16,6 @@ struct html_state {
 	struct writer text; /* of a value, before it is safe */
 };
 
-static const char *const kinds[] = {
-	[VALUE_COUNT] = "count",     [VALUE_BYTES] = "bytes",	[VALUE_ADDRESS] = "address",
-	[VALUE_NUMBER] = "number",   [VALUE_CHANGE] = "change", [VALUE_SECONDS] = "seconds",
-	[VALUE_SHARE] = "share",     [VALUE_DEPTH] = "depth",	[VALUE_TEXT] = "text",
-	[VALUE_MEMORY] = "contents", [VALUE_ANY] = "text",
-};
-
 /* Write the text that is kept in the state. */
 static void write_safe(struct report *report)
 {
@@ -92,7 +85,7 @@ static void html_begin_table(struct report *report)
 		writer_put(writer, '[');
 		write_text(report, table->columns[i].name);
 		writer_put(writer, ',');
-		write_text(report, kinds[table->columns[i].kind]);
+		write_text(report, value_kind_name(table->columns[i].kind));
 		writer_put(writer, ']');
 	}
 	writer_text(writer, "], \"rows\": [");

@@ -50,6 +50,24 @@ static void begin(struct report *report)
 	writer_text(writer, " \"tables\": [");
 }
 
+/* {"address":"address","size":"bytes"} */
+static void write_kinds(struct report *report)
+{
+	char name[COLUMN_NAME_SIZE];
+
+	writer_text(&report->writer, ", \"kinds\": {");
+	for (size_t i = 0; i < report_column_count(report); i++) {
+		const struct column *column = report_column(report, i, name);
+
+		if (column->reader == FOR_PEOPLE)
+			continue;
+		writer_text(&report->writer, i ? "," : "");
+		json_key(&report->writer, name);
+		json_text(&report->writer, value_kind_name(column->kind));
+	}
+	writer_put(&report->writer, '}');
+}
+
 static void json_begin_table(struct report *report)
 {
 	struct writer *writer = &report->writer;
@@ -60,6 +78,8 @@ static void json_begin_table(struct report *report)
 		begin(report);
 	writer_text(writer, "\n  {\"name\": ");
 	json_text(writer, report->table->name);
+	if (report->with_kinds)
+		write_kinds(report);
 	writer_text(writer, ", \"rows\": [");
 }
 

@@ -18,6 +18,24 @@ TEST(command_is_a_document)
 				  "  ]}\n ],\n \"findings\": [],\n \"complete\": true\n}\n");
 }
 
+TEST(kinds_of_columns_are_said_where_they_are_asked_for)
+{
+	static const struct table table =
+		TABLE("a", NULL, { "at offset", VALUE_ADDRESS }, { "size", VALUE_BYTES },
+		      { "mark", VALUE_TEXT, .reader = FOR_PEOPLE }, { "any", VALUE_ANY });
+	struct reported reported;
+
+	reported_open(&reported, "json", false);
+	reported.report.with_kinds = true;
+	report_begin_table(&reported.report, &table);
+	report_end_table(&reported.report);
+	reported_close(&reported,
+		       "{\n \"heapcore\": 2,\n \"core\": null,\n \"command\": null,\n"
+		       " \"tables\": [\n  {\"name\": \"a\", \"kinds\": {\"at_offset\":\"address\","
+		       "\"size\":\"bytes\",\"any\":\"text\"}, \"rows\": []}\n ],\n"
+		       " \"findings\": [],\n \"complete\": true\n}\n");
+}
+
 TEST(nothing_is_written_of_a_command_without_a_report)
 {
 	struct reported reported;
