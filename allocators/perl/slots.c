@@ -378,6 +378,35 @@ static void doubt_entries(struct perl_arenas *arenas, struct view *view)
 	}
 }
 
+/* Doubt an entry that is a chain by itself, unless it is the free list. */
+static void doubt_alone(struct perl_arenas *arenas, struct view *view, struct perl_arena *arena,
+			uint32_t slot, void *data)
+{
+	const struct chain *free_list = data;
+	uint64_t entry = arena->address + (uint64_t)slot * arena->slot, next;
+	bool is_led_to = perl_bit(arena->doubtful, slot);
+	uint32_t next_slot;
+
+	arena->doubtful[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	if (!is_led_to && entry != free_list->start &&
+	    !next_unclaimed(arenas, view, entry, &next, &next_slot))
+		set_bit(arena->doubtful, slot);
+}
+
+/*
+ * An entry that was just taken out of its hash is in no chain yet: hfree_next_entry() of hv.c
+ * unlinks it before its value is freed, whose destructor may run any code. Chains of several
+ * entries may be the free lists of more interpreters.
+ */
+static void doubt_taken_out(struct perl_arenas *arenas, struct view *view)
+{
+	struct chain longest = { 0 };
+
+	visit_unclaimed(arenas, view, mark_next, NULL);
+	visit_unclaimed(arenas, view, measure_chain, &longest);
+	visit_unclaimed(arenas, view, doubt_alone, &longest);
+}
+
 static unsigned int count_bits(const uint64_t *bits)
 {
 	unsigned int count = 0;
@@ -429,6 +458,8 @@ void perl_claim_slots(const struct image *image, struct perl_arenas *arenas)
 	array_for_each(arena, &arenas->list)
 		if (arena->kind == PERL_FREE)
 			arenas->damaged += count_bits(arena->doubtful);
+	if (arenas->damaged == 0)
+		doubt_taken_out(arenas, &view);
 	array_for_each(arena, &arenas->list)
 		if (arena->slot > 0 && (arena->kind != PERL_ENTRIES || arenas->damaged == 0))
 			doubt(arenas, &view, arena);
