@@ -1,6 +1,7 @@
 #include "analyzer/kinds/kind_key.h"
 
 #include "analyzer/kinds/containers.h"
+#include "analyzer/types/member_path.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -255,4 +256,27 @@ char *kind_text(const struct analysis *analysis, kind_key key)
 	else
 		length = asprintf(&text, "(signature %" PRIx64 ")", name.signature);
 	return length < 0 ? NULL : text;
+}
+
+char *kind_word_text(const struct typing *typing, kind_key key, uint64_t offset)
+{
+	const struct typed typed = kind_type_of(key);
+	const struct type_table *types = kind_tag(key) == BY_TYPE ? typing_types(typing) : NULL;
+	uint64_t size = types ? type_get(types, typed.type)->size : 0;
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	if (!out)
+		return NULL;
+	if (size && kind_is_array(key))
+		offset %= size;
+	if (offset < size && !typed_is_within(typed))
+		member_path_print(types, typed.type, offset, out);
+	else
+		fprintf(out, "+0x%" PRIx64, offset);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

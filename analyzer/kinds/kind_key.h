@@ -96,6 +96,11 @@ static inline bool kind_has_pattern(kind_key key)
 /* The type of a key BY_TYPE. */
 struct typed kind_type_of(kind_key key);
 
+static inline bool kind_is_array(kind_key key)
+{
+	return kind_tag(key) == BY_TYPE && kind_type_of(key).fit == FIT_ARRAY;
+}
+
 /* The key of an identity, whatever word tells it; any other stays as it is. */
 kind_key kind_without_word(kind_key key);
 
@@ -135,6 +140,12 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key);
  * Several keys may have the same text, as those of a class.
  */
 char *kind_text(const struct analysis *analysis, kind_key key);
+
+/*
+ * The word at that offset of an allocation of the kind: ".table" if it is of a type, of one element
+ * if that is an array, else "+0x8". To be freed; NULL if memory is short.
+ */
+char *kind_word_text(const struct typing *typing, kind_key key, uint64_t offset);
 
 /* The name of a class without a name; 0: it may be no class. */
 enum { CLASS_NAME_SIZE = 32 };

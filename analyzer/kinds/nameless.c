@@ -5,7 +5,6 @@
 #include "analyzer/base/text.h"
 #include "analyzer/heap/address_filter.h"
 #include "analyzer/heap/word_filter.h"
-#include "analyzer/types/member_path.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -366,17 +365,16 @@ kind_key nameless_plain(const struct nameless *nameless, kind_key key)
 	return kind_tag(key) == BY_HOLDER ? nameless->groups.items[kind_value(key)].plain : key;
 }
 
-static char *name_static(const struct nameless *nameless, uint64_t address)
+char *nameless_static(const struct analysis *analysis, uint64_t address)
 {
-	const struct module *module =
-		program_find_module(analysis_program(nameless->analysis), address);
-	const char *page = runtimes_page_use(analysis_runtimes(nameless->analysis),
-					     analysis_image(nameless->analysis), address);
+	const struct module *module = program_find_module(analysis_program(analysis), address);
+	const char *page =
+		runtimes_page_use(analysis_runtimes(analysis), analysis_image(analysis), address);
 	struct symbol symbol;
 	char *text;
 	int length;
 
-	if (debug_symbol(analysis_debug(nameless->analysis), address, &symbol))
+	if (debug_symbol(analysis_debug(analysis), address, &symbol))
 		length = asprintf(&text, "%s (%s)", symbol.name, module_name(symbol.module));
 	else if (module)
 		length = asprintf(&text, "static data of %s", module_name(module));
@@ -385,38 +383,13 @@ static char *name_static(const struct nameless *nameless, uint64_t address)
 	return length < 0 ? NULL : text;
 }
 
-static bool is_array(const struct step *step)
-{
-	return kind_tag(step->key) == BY_TYPE && kind_type_of(step->key).fit == FIT_ARRAY;
-}
-
 /*
  * The word of a step, as ".table" where the holder has a type, else "+0x8"; of an array, in an
  * element. NULL if memory is short.
  */
 static char *name_word(const struct nameless *nameless, const struct step *step)
 {
-	const struct typed typed = kind_type_of(step->key);
-	const struct type_table *types;
-	uint64_t offset = step->offset, size;
-	char *text = NULL;
-	size_t length;
-	FILE *out = open_memstream(&text, &length);
-
-	if (!out)
-		return NULL;
-	types = kind_tag(step->key) == BY_TYPE ? typing_types(nameless->typing) : NULL;
-	size = types ? type_get(types, typed.type)->size : 0;
-	if (size && is_array(step))
-		offset %= size;
-	if (offset < size && !typed_is_within(typed))
-		member_path_print(types, typed.type, offset, out);
-	else
-		fprintf(out, "+0x%" PRIx64, offset);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
+	return kind_word_text(nameless->typing, step->key, step->offset);
 }
 
 static char *name_member(const struct nameless *nameless, const struct holder *holder)
@@ -455,7 +428,7 @@ static char *name_holder(const struct nameless *nameless, const struct holder *h
 	if (holder->rank == RANK_STACK)
 		return strdup("a stack or register");
 	if (holder->rank == RANK_STATIC)
-		return name_static(nameless, holder->address);
+		return nameless_static(nameless->analysis, holder->address);
 	return name_member(nameless, holder);
 }
 
@@ -497,8 +470,8 @@ static char *add_step(const struct nameless *nameless, char *text, const struct 
 	if (text && step->offset == FIRST_ELEMENT)
 		length = asprintf(&longer, "%s -> []", text);
 	else if (text && word)
-		length = asprintf(&longer, "%s -> %s%s", text, is_array(step) ? "[]" : "",
-				  word + (word[0] == '.' && !is_array(step)));
+		length = asprintf(&longer, "%s -> %s%s", text, kind_is_array(step->key) ? "[]" : "",
+				  word + (word[0] == '.' && !kind_is_array(step->key)));
 	free(text);
 	return length < 0 ? NULL : longer;
 }

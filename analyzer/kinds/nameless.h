@@ -40,6 +40,9 @@ kind_key nameless_plain(const struct nameless *nameless, kind_key key);
 char *nameless_holder(const struct nameless *nameless, kind_key key);
 char *nameless_path(const struct nameless *nameless, allocation_id id);
 
+/* "cache (server)", "static data of libfoo.so"; to be freed, NULL if memory is short. */
+char *nameless_static(const struct analysis *analysis, uint64_t address);
+
 /* True if the word is an address in a heap or a module. */
 bool nameless_is_pointer(const struct analysis *analysis, uint64_t word);
 
