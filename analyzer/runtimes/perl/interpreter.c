@@ -17,7 +17,10 @@ enum {
 	LAST_INFO = 34,
 	MOST_INFOS = 64,
 	CONTEXT = 104, /* bytes of a PERL_CONTEXT, at most */
-	ITEMS = 32,    /* of the body of an array: the start of its items */
+	/* Words that leave_scope() of scope.c takes at once, and free_tmps(). */
+	SAVES_AT_ONCE = 5,
+	TEMPORARIES_AT_ONCE = 1,
+	ITEMS = 32, /* of the body of an array: the start of its items */
 	FILL = 16,
 };
 
@@ -120,16 +123,32 @@ static struct error *add_infos(struct perl *perl, uint64_t address, bool forward
 	return NULL;
 }
 
+/*
+ * Perl lowers a stack's top before it reads what it takes off, and raises it behind what it has
+ * written: for a moment, the words above are in use, by a thread that waits for nothing.
+ */
+static bool is_at_work(const struct program *program)
+{
+	for (size_t i = 0; i < program->thread_count; i++)
+		if (program->threads[i].system_call == SYSTEM_CALL_NONE)
+			return true;
+	return false;
+}
+
 static struct error *add_interpreter(struct perl *perl, uint64_t start,
 				     const struct interpreter *words)
 {
+	bool is_working = is_at_work(perl->space.program);
 	uint64_t address;
 
 	perl_claim_part(perl, start, PART_INTERPRETER, NO_ALLOCATION);
 	TRY(add_stack(perl, words->base, (words->sp - words->base) / PERL_WORD + 1));
-	TRY(add_stack(perl, words->saves, (uint64_t)words->saves_used));
+	TRY(add_stack(perl, words->saves,
+		      (uint64_t)words->saves_used + (is_working ? SAVES_AT_ONCE : 0)));
 	TRY(add_stack(perl, words->scopes, 0));
-	TRY(add_stack(perl, words->temporaries, (uint64_t)(words->temporaries_last + 1)));
+	TRY(add_stack(perl, words->temporaries,
+		      (uint64_t)(words->temporaries_last + 1) +
+			      (is_working ? TEMPORARIES_AT_ONCE : 0)));
 	for (uint64_t i = FIRST_INFO; i <= LAST_INFO; i++) {
 		struct info info;
 
