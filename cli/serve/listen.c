@@ -25,7 +25,7 @@ static struct error *open_path(const char *path, struct listener *ret)
 	ret->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (ret->socket < 0)
 		return error_system("a socket");
-	mask = umask(S_IRWXG | S_IRWXO);
+	mask = umask(S_IXUSR | S_IRWXG | S_IRWXO);
 	failed = bind(ret->socket, (struct sockaddr *)&address, sizeof(address));
 	umask(mask);
 	if (failed || listen(ret->socket, MOST_WAITING) < 0)

@@ -190,12 +190,11 @@ static struct error *read_line(struct work *work, const struct job *job, struct 
 	return reading_check(ret, work->older);
 }
 
-/* Run the line; false: it failed, and the job says why. */
-static bool run_line(struct work *work, const struct line *line, struct job *job, FILE *output,
+/* Run the line; false: it failed, and messages say why. */
+static bool run_line(struct work *work, const struct line *line, FILE *output,
 		     struct capture *messages, void (*before)(void *data), void *data)
 {
 	struct captured captured;
-	bool fine;
 
 	captured_begin(&captured, work->session, output, NULL, messages->stream);
 	if (before) {
@@ -203,8 +202,7 @@ static bool run_line(struct work *work, const struct line *line, struct job *job
 		captured.output.data = data;
 	}
 	execute_words(work->session, line->words, line->count);
-	fine = captured_end(work->session);
-	return fine;
+	return captured_end(work->session);
 }
 
 static struct error *run_rows(struct work *work, const struct line *line, struct job *job)
@@ -219,9 +217,11 @@ static struct error *run_rows(struct work *work, const struct line *line, struct
 	TRY(capture_init(&messages, MOST_MESSAGES));
 	TRY(kept_rows_create(session->debug->temporary_folder, &rows));
 	TRY(report_format_find("json", &session->format));
-	fine = run_line(work, line, job, kept_rows_stream(rows), &messages, NULL, NULL);
+	fine = run_line(work, line, kept_rows_stream(rows), &messages, NULL, NULL);
 	session->format = usual;
 	error = kept_rows_end(rows);
+	if (!error && session_interrupted(session))
+		error = error_create(ERROR_INTERRUPTED, "cancelled");
 	if (error)
 		return error;
 	if (!fine) {
@@ -257,7 +257,7 @@ static struct error *run_text(struct work *work, const struct line *line, struct
 
 	TRY(capture_init(&messages, MOST_MESSAGES));
 	TRY(capture_init(&text, MOST_TEXT));
-	fine = run_line(work, line, job, text.stream, &messages, check_limit, &limit);
+	fine = run_line(work, line, text.stream, &messages, check_limit, &limit);
 	capture_cut_to_lines(&text);
 	is_cut = text.left_out > 0;
 	all = format_text("%s%s", is_cut ? "" : capture_text(&messages), capture_text(&text));
