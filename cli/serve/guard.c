@@ -93,7 +93,7 @@ static bool is_this_machine(const char *name)
 	return own[0] && strcasecmp(name, own) == 0;
 }
 
-/* A name could be made to lead here by whoever owns it; an address could not. */
+/* The owner of a name can make it lead here, but not an address. */
 bool guard_takes_host(const struct guard *guard, const char *host)
 {
 	char name[256];
@@ -101,7 +101,7 @@ bool guard_takes_host(const struct guard *guard, const char *host)
 
 	if (!host || !split_host(host, name, sizeof(name), &port))
 		return false;
-	/* What forwards to the path listens somewhere of its own. */
+	/* A program that forwards to the path listens at a port of its own. */
 	if (!guard->address)
 		return is_loopback(name);
 	if (port != guard->port)

@@ -1,5 +1,5 @@
 /*
- * Who may ask: a browser that knows the token, on a page of this server.
+ * Checks who asks: only a browser that knows the token, on a page of this server, may.
  *
  * A page of another site cannot know the token, nor read answers; it can make a browser send a
  * request, under a name that leads here (DNS rebinding) or from elsewhere. So each request must

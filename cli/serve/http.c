@@ -159,7 +159,7 @@ static bool do_job(const struct exchange *exchange, struct job *job, enum MHD_Re
 	return false;
 }
 
-/* What stands in front of the document's members: the notes. */
+/* Write the notes as the document's first member, to be freed. */
 static char *write_notes(const char *notes)
 {
 	struct writer writer = { 0 };
@@ -179,7 +179,7 @@ static char *write_notes(const char *notes)
 	return writer.buffer;
 }
 
-/* Of a command that writes something else than rows. */
+/* Answer a command that writes something else than rows. */
 static struct error *write_text(const struct kept_rows *rows, struct writer *writer)
 {
 	struct writer text = { 0 };

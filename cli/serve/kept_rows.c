@@ -278,7 +278,7 @@ static struct error *load_block(struct reader *reader, size_t number)
 	return NULL;
 }
 
-/* What stands at the reader's place, up to the end of its block; NULL: the end, or an error. */
+/* The bytes at the reader's place, up to the end of its block; NULL: the end, or an error. */
 static const char *peek(struct reader *reader, size_t *ret_size)
 {
 	const struct kept_rows *document = reader->document;

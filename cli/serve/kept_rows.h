@@ -24,9 +24,9 @@ void kept_rows_retain(struct kept_rows *document);
 void kept_rows_release(struct kept_rows *document);
 DEFINE_CLEANUP(kept_rows_release, struct kept_rows *)
 
-/* What is written here, up to kept_rows_end(), becomes the document. */
+/* The document is written to this, up to kept_rows_end(). */
 FILE *kept_rows_stream(struct kept_rows *document);
-/* Whether all of it was kept. */
+/* Close the stream, and say why not all of the document was kept. */
 struct error *kept_rows_end(struct kept_rows *document);
 
 /* How much of the memory and of the disk it takes. */

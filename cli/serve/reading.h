@@ -1,5 +1,5 @@
 /*
- * What clients may ask: commands that only read, of the cores that were named on the command line.
+ * Checks commands of clients: they only read, and only the cores that the command line names.
  */
 #pragma once
 

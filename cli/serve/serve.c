@@ -32,7 +32,7 @@ enum {
 };
 
 static const char DOCUMENTATION[] =
-	"Look into CORE with a browser: the address is printed, and opened if there is a desktop. The analysis stays in memory until Ctrl-C. OLD cores are offered for comparison.\v"
+	"Examine CORE with a browser: the address is printed, and opened if there is a desktop. The analysis stays in memory until Ctrl-C. OLD cores are offered for comparison.\v"
 	"Only this machine can connect, unless --listen says otherwise, and only with the token in the printed address. Commands only read: none writes files or runs programs. Answers hold contents of memory, unless --no-content is given.";
 
 struct serve_options {
@@ -145,7 +145,7 @@ static void print_address(const struct listener *listener, const struct guard *g
 	char address[256];
 
 	if (listener->is_public)
-		fputs("heapcore: warning: others can connect, and whoever sees the network's traffic can read along; 'ssh -L' to a server without --listen is safer\n",
+		fputs("heapcore: warning: others can connect, and the network's traffic shows the answers; 'ssh -L' to a server without --listen is safer\n",
 		      stderr);
 	format_address(listener, guard->token, address, sizeof(address));
 	if (listener->path)

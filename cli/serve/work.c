@@ -135,7 +135,6 @@ static void keep(struct work *work, const struct job *job)
 
 /* ---- running a job */
 
-/* What people write, and what is kept of it. */
 static const char PREFIX[] = "heapcore: ";
 
 /* The last message, without the program's name. */

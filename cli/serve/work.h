@@ -23,14 +23,14 @@ struct job {
 	const char *text; /* the command, or the beginning of one */
 	const char *id;	  /* by which it can be cancelled; or NULL */
 
-	/* What came of it. */
+	/* The results. */
 	bool cancelled;
 	char *complaint;	/* why there is no answer; owned */
 	struct kept_rows *rows; /* of JOB_ROWS */
 	char *notes;		/* beside it, a line each; owned */
 	struct writer answer;	/* of others */
 
-	/* Of the queue. */
+	/* For the queue. */
 	int done; /* an eventfd; 0: none */
 	struct job *next;
 };

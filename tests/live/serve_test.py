@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 heapcore serve answers a browser with what the commands say, page by page, to several clients at
-once, and refuses whoever is not meant. The page itself is tested in serve_viewers_test.py.
+once, and refuses all others. The page itself is tested in serve_viewers_test.py.
 """
 
 import json
