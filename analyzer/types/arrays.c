@@ -88,7 +88,8 @@ static size_t keys_of(struct typing *typing, allocation_id id, uint64_t keys[2])
 
 static struct error *count_arrays(struct typing *typing, struct arrays_table *table)
 {
-	for (allocation_id id = 0; id < typing->allocations.count; id++) {
+	bitmap_for_each(reached, &typing->reached) {
+		const allocation_id id = (allocation_id)reached;
 		uint64_t keys[2];
 		size_t count = is_of_pointers(typing, id) ? keys_of(typing, id, keys) : 0;
 
@@ -131,7 +132,8 @@ static type_number elect(const struct typing *typing, struct arrays_table *table
 
 static void name_arrays(struct typing *typing, struct arrays_table *table)
 {
-	for (allocation_id id = 0; id < typing->allocations.count; id++) {
+	bitmap_for_each(reached, &typing->reached) {
+		const allocation_id id = (allocation_id)reached;
 		uint64_t keys[2];
 		size_t count = is_of_pointers(typing, id) ? keys_of(typing, id, keys) : 0;
 		type_number pointer = NO_TYPE;

@@ -98,6 +98,7 @@ static struct error *add_place(struct typing *typing, const struct pointer *poin
 static void keep_type(struct typing *typing, allocation_id id, type_number number,
 		      enum type_fit fit, bool is_inferred)
 {
+	bitmap_set(&typing->reached, id);
 	typing->count += typing->allocations.items[id].type == 0;
 	typing->allocations.items[id].type =
 		number << TYPE_SHIFT | (is_inferred ? IS_INFERRED : 0) | (uint32_t)fit;
@@ -501,6 +502,7 @@ struct error *typing_let_wait(struct typing *typing, const struct pointer *point
 	bool is_queued = is_waiting(typing, id);
 
 	TRY(keep_step(typing, id, pointer));
+	bitmap_set(&typing->reached, id);
 	typing->allocations.items[id].type = pointer->target << TYPE_SHIFT | IS_INFERRED;
 	return is_queued ? NULL : array_append(&typing->queue, id);
 }

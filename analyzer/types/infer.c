@@ -138,11 +138,11 @@ static struct error *find_group(struct inference *inference, allocation_id id, u
 static struct error *gather(struct inference *inference)
 {
 	struct typing *typing = inference->typing;
-	struct error *error = NULL;
 
 	inference->untyped.count = inference->embedded.count = 0;
 	table_release(&inference->groups);
-	for (allocation_id id = 0; !error && id < typing->allocations.count; id++) {
+	bitmap_for_each(reached, &typing->reached) {
+		const allocation_id id = (allocation_id)reached;
 		uint32_t group;
 		bool has_more;
 
@@ -161,16 +161,16 @@ static struct error *gather(struct inference *inference)
 			break;
 		}
 		TRY(find_group(inference, id, &group));
-		error = array_append(
+		TRY(array_append(
 			&inference->untyped,
 			(struct untyped){
 				.group = group,
 				.size = (uint32_t)(allocation_size(typing->input.index, id) /
 						   typing->word),
 				.id = id,
-			});
+			}));
 	}
-	return error;
+	return NULL;
 }
 
 DEFINE_COMPARE(compare_untyped, struct untyped, ASCENDING(group), ASCENDING(size), ASCENDING(id))
@@ -339,7 +339,8 @@ static struct error *doubt_headers(struct inference *inference)
 {
 	struct typing *typing = inference->typing;
 
-	for (allocation_id id = 0; id < typing->allocations.count; id++) {
+	bitmap_for_each(reached, &typing->reached) {
+		const allocation_id id = (allocation_id)reached;
 		type_number known = known_type(typing, id);
 		size_t i;
 

@@ -5,6 +5,8 @@
 #include "analyzer/image/view.h"
 #include "analyzer/runtimes/runtimes.h"
 
+#include <string.h>
+
 /*
  * Objects of C++ classes, which begin with the address of a vtable: the class that it says is the
  * most derived one, whatever the pointers to the object say. So is the class of an object that a
@@ -20,7 +22,6 @@ struct objects {
 	struct typing *typing;
 	struct address_map types;    /* by vtable, or what is none: then NO_TYPE */
 	const struct region *region; /* that a first word led to last; NULL: none */
-	size_t skipped;		     /* so many between two are not looked at, unless they leaked */
 };
 
 /* The type of the class whose vtable that is; a copy of its name and size counts as well. */
@@ -108,38 +109,60 @@ static struct error *set_one(struct objects *objects, allocation_id id)
 	return set_object(typing, id, number, is_known);
 }
 
-static bool is_looked_at(const struct objects *objects, size_t id)
+/* Choose which to look at: all, or what leaked and a sample of the others. */
+static struct error *choose(struct typing *typing, struct bitmap *ret)
 {
-	return objects->skipped == 0 || id % (objects->skipped + 1) == 0 ||
-	       bitmap_get(objects->typing->input.leaked, id);
+	const struct bitmap *used = allocation_used(typing->input.index);
+	const struct bitmap *leaked = typing->input.leaked;
+	size_t skipped = leaked ? used->count / ENOUGH_OBJECTS : 0;
+
+	TRY(bitmap_init(ret, used->count, typing->input.account));
+	bitmap_copy(ret, skipped ? leaked : used);
+	for (size_t id = 0; skipped && id < used->count; id += skipped + 1)
+		bitmap_set(ret, id);
+	bitmap_and(ret, used);
+	typing->is_partial |= skipped > 0;
+	return NULL;
+}
+
+/* True if a type of the table is that of a class with a vtable, to which a member leads. */
+static bool has_vtables(const struct type_table *types)
+{
+	for (type_number i = 1; i < type_count(types); i++) {
+		const struct data_type *type = type_get(types, i);
+		const struct type_member *members = type_members(types, type);
+
+		for (size_t j = 0; type->kind == TYPE_STRUCTURE && j < type->member_count; j++)
+			if (members[j].name && strncmp(members[j].name, "_vptr", 5) == 0)
+				return true;
+	}
+	return false;
 }
 
 static struct error *set_all(struct objects *objects)
 {
 	struct typing *typing = objects->typing;
-	const struct allocation_index *index = typing->input.index;
-	size_t count = allocation_count(index);
+	_cleanup_(bitmap_deinit) struct bitmap chosen = { 0 };
 	uint64_t told = 0;
 
-	objects->skipped = typing->input.leaked ? count / ENOUGH_OBJECTS : 0;
-	typing->is_partial |= objects->skipped > 0;
-	bitmap_for_each(id, allocation_used(index)) {
-		if (id + AHEAD < count && is_looked_at(objects, id + AHEAD))
+	TRY(choose(typing, &chosen));
+	bitmap_for_each(id, &chosen) {
+		if (id + AHEAD < chosen.count && bitmap_get(&chosen, id + AHEAD))
 			view_fetch(&typing->last->view,
 				   range_of(typing, (allocation_id)(id + AHEAD)).start);
 		if (!progress_pass(typing->input.progress, id, &told))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
-		if (is_looked_at(objects, id))
-			TRY(set_one(objects, (allocation_id)id));
+		TRY(set_one(objects, (allocation_id)id));
 	}
 	return NULL;
 }
 
 struct error *typing_set_objects(struct typing *typing)
 {
-	struct objects objects = { typing, { .memory.account = typing->input.account }, NULL, 1 };
-	struct error *error =
-		typing->input.classes || typing->input.runtimes ? set_all(&objects) : NULL;
+	struct objects objects = { typing, { .memory.account = typing->input.account }, NULL };
+	bool has_objects = runtimes_have_objects(typing->input.runtimes) ||
+			   (typing->input.classes && has_vtables(typing->table));
+	struct error *error = has_objects ? set_all(&objects) : NULL;
 
 	table_release(&objects.types);
 	return error;

@@ -205,6 +205,8 @@ static struct error *infer(struct shapes *shapes)
 
 	TRY(inference_find_structures(shapes->inference));
 	TRY(find_sizes(shapes));
+	if (shapes->sizes.count == 0)
+		return NULL;
 	TRY(for_each_untyped(shapes, count_one));
 	TRY(for_each_untyped(shapes, sample_one));
 	for (uint32_t words = 0; words <= MOST_WORDS; words++) {

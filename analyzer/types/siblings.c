@@ -564,8 +564,12 @@ static struct error *run_pass(struct sibling_search *search, enum sibling_pass p
 	struct progress *progress = search->typing->input.progress;
 	uint64_t passed = 0;
 
-	bitmap_for_each(id, is_of_leaked ? search->leaked : used) {
-		if (!is_of_leaked && search->leaked && bitmap_get(search->leaked, id))
+	/* Only what has a type says what it looks like. */
+	bitmap_for_each(id, is_of_leaked	    ? search->leaked
+			    : pass == FIND_SIBLINGS ? &search->typing->reached
+						    : used) {
+		if (!is_of_leaked &&
+		    (!bitmap_get(used, id) || (search->leaked && bitmap_get(search->leaked, id))))
 			continue;
 		TRY(visit(search, pass, (allocation_id)id));
 		if (!progress_pass(progress, id, &passed))

@@ -39,6 +39,7 @@ bool typing_is_denied(const struct typing *typing, allocation_id id, type_number
 /* The types found for all allocations, under these statements. */
 struct found {
 	ARRAY(struct known_allocation) allocations;
+	struct bitmap reached;
 	ARRAY(struct kept_step) far_steps;
 	ARRAY(struct origin) origins;
 	ARRAY(struct type_statement) statements;
@@ -50,6 +51,7 @@ struct found {
 static void found_deinit(struct found *found)
 {
 	array_release(&found->allocations);
+	bitmap_deinit(&found->reached);
 	array_release(&found->far_steps);
 	array_release(&found->origins);
 	array_release(&found->statements);
@@ -60,6 +62,7 @@ DEFINE_DEINIT(found_deinit, struct found)
 static void swap_found(struct typing *typing, struct found *found)
 {
 	struct region_values values = typing->values;
+	struct bitmap reached = typing->reached;
 	size_t count = typing->count;
 	const char *limit = typing->limit;
 
@@ -68,9 +71,11 @@ static void swap_found(struct typing *typing, struct found *found)
 	array_swap(&typing->origins, &found->origins);
 	array_swap(&typing->statements, &found->statements);
 	typing->values = found->values;
+	typing->reached = found->reached;
 	typing->count = found->count;
 	typing->limit = found->limit;
 	found->values = values;
+	found->reached = reached;
 	found->count = count;
 	found->limit = limit;
 }

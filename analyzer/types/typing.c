@@ -28,6 +28,7 @@ void typing_destroy(struct typing *typing)
 	array_release(&typing->statements);
 	slot_table_deinit(&typing->slots);
 	array_release(&typing->allocations);
+	bitmap_deinit(&typing->reached);
 	array_release(&typing->far_steps);
 	array_release(&typing->origins);
 	table_release(&typing->values);
@@ -55,6 +56,7 @@ struct error *typing_find_all(struct typing *typing)
 	progress_begin(typing->input.progress, "finding types", count);
 	TRY(array_resize(&typing->allocations, count));
 	TRY(array_resize(&typing->contexts, count));
+	TRY(bitmap_init(&typing->reached, count, typing->input.account));
 	/* NO_CONTEXT is one, too. */
 	TRY(table_append(&typing->paths, 0, (struct context){ .place = NO_MEMBER }));
 	TRY(add_variables(typing));
@@ -266,6 +268,7 @@ struct error *typing_set_step(struct typing *typing, allocation_id id, struct ke
 {
 	struct short_step *ret = &typing->allocations.items[id].step;
 
+	bitmap_set(&typing->reached, id);
 	if (step.from == 0) {
 		*ret = (struct short_step){ 0 };
 	} else if (step.from == FROM_ORIGIN) {

@@ -182,6 +182,7 @@ struct typing {
 	bool is_partial;			/* pointers were left out */
 	size_t count;				/* of allocations that have a type */
 	ARRAY(struct known_allocation) allocations; /* by id */
+	struct bitmap reached;			    /* those with a type or a step */
 	ARRAY(struct kept_step) far_steps;	    /* from far behind the start of an allocation */
 	ARRAY(struct origin) origins;
 	struct region_values values;
