@@ -216,6 +216,7 @@ static struct error *run_rows(struct work *work, const struct line *line, struct
 	TRY(capture_init(&messages, MOST_MESSAGES));
 	TRY(kept_rows_create(session->debug->temporary_folder, &rows));
 	TRY(report_format_find("json", &session->format));
+	session->with_kinds = true;
 	fine = run_line(work, line, kept_rows_stream(rows), &messages, NULL, NULL);
 	session->format = usual;
 	error = kept_rows_end(rows);

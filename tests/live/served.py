@@ -46,7 +46,13 @@ class Server:
         return json.loads(text)
 
     def run(self, command, expected=200, **arguments):
-        return self.get("/api/run", expected, command=command, **arguments)
+        """The document as commands write it: without the kinds of columns."""
+        answer = self.get("/api/run", expected, command=command, **arguments)
+        for table in answer.get("tables", []):
+            kinds = table.pop("kinds")
+            if any(list(row) != list(kinds) for row in table["rows"]):
+                raise AssertionError(f"{command}: {kinds} are not those of {table}")
+        return answer
 
     def wait_until_ready(self):
         end = time.monotonic() + DEADLINE

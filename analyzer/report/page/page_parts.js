@@ -42,7 +42,7 @@ const parts = (function () {
 		if (value === null || value === undefined) return "";
 		if (kind === "bytes" && typeof value === "number") return inUnits(value);
 		if (kind === "change") return (value > 0 ? "+" : "") + grouped(value);
-		if (kind === "count") return grouped(value);
+		if (kind === "count" && typeof value === "number") return grouped(value);
 		if (kind === "share") return percent(value);
 		return String(value);
 	}

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""
+A browser looks into a core by the page of heapcore serve: each view shows what the commands say, its
+links lead on, Back and reload find it again, nothing complains, and nothing is asked of other hosts.
+"""
+
+import os
+import random
+import time
+import unittest
+
+from browser import PROGRAM, Browser
+from engines import node_modules
+from harness import TIMEOUT, LiveTest, ask, number, snap, tables
+from served import Server
+
+WIDE, NARROW = 1280, 390  # a desktop, a telephone
+CLICKS = 300
+# The view, and a text that it must show of the core of owners.c
+VIEWS = {
+    "overview": "conns (owners)", "tree": "conns (owners)", "kinds": "struct conn", "classes": "kinds",
+    "objects": "320 allocations", "leaks": "probably struct conn", "threads": "main", "bill": "glibc",
+    "fragmentation": "Arenas", "command": "help", "command/count used": "320", "class/struct conn": "150 allocations",
+    "find/conns": "conns", "nothing": "No such view",
+}
+# Names that would be elements if they were markup
+MARKED_UP = """
+#include <cstdio>
+#include <unistd.h>
+struct script {}; struct img {};
+template <class T> struct tag { virtual ~tag() = default; tag *next; };
+tag<script> *volatile scripts; tag<img> *volatile images;
+int main()
+{
+	for (int i = 0; i < 40; i++) {
+		tag<script> *one = new tag<script>; one->next = scripts; scripts = one;
+		tag<img> *two = new tag<img>; two->next = images; images = two;
+	}
+	puts("ready"); fflush(stdout);
+	pause();
+}
+"""
+# What a browser logs of an answer 400, which is a command that cannot be: a search tries several.
+WRONG_COMMAND = "status of 400"
+SETTLED = ("new Promise((done) => { const check = () => document.getElementById('main')"
+           ".getAttribute('aria-busy') === 'false' ? done(null) : setTimeout(check, 20); setTimeout(check, 50); })")
+
+
+@unittest.skipUnless(PROGRAM, "there is no chromium")
+class ServeViewersTest(LiveTest):
+    def serve(self, *cores):
+        self.server = Server("--no-open", *cores)
+        self.addCleanup(self.server.stop)
+        self.server.wait_until_ready()
+        self.host = f"http://{self.server.host}"
+
+    def serve_owners(self):
+        process = self.start([self.compile("owners", "owners.c", flags=("-g", "-O2"))])
+        self.core = snap(process, self.path("core"))
+        self.serve(self.core)
+
+    def browse(self, width=WIDE):
+        self.browser = Browser(width=max(width, 500))
+        self.addCleanup(self.browser.close)
+        self.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
+                          deviceScaleFactor=1, mobile=False)
+        self.browser.go(self.server.line.strip())
+        self.settle()
+
+    def settle(self):
+        self.browser.run(SETTLED)
+
+    def wait(self, expression):
+        end = time.monotonic() + TIMEOUT
+        while not self.browser.run(expression):
+            self.assertLess(time.monotonic(), end, expression)
+            time.sleep(0.05)
+        self.settle()
+
+    def visit(self, place):
+        self.browser.run(f"location.hash = {'#/' + place!r}")
+        self.settle()
+
+    def text(self, selector="main"):
+        return self.browser.run(f"document.querySelector({selector!r}).innerText")
+
+    def click(self, selector, text):
+        """Click the element whose text begins so, and wait for what it leads to."""
+        self.wait(f"[...document.querySelectorAll({selector!r})].some((one) => one.textContent.startsWith({text!r}))")
+        self.browser.run(f"[...document.querySelectorAll({selector!r})].find((one) => "
+                         f"one.textContent.startsWith({text!r})).click()")
+        self.settle()
+
+    def check_quiet(self, *expected):
+        self.assertEqual([one for one in self.browser.complaints() if not any(text in str(one) for text in expected)], [])
+        self.assertEqual([url for url in self.browser.requests()
+                          if not url.startswith((self.host, "about:", "data:"))], [])
+
+    def check_fits(self):
+        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"),
+                             self.browser.run("window.innerWidth"), self.browser.run("location.hash"))
+        self.assertEqual(self.browser.run("[...document.querySelectorAll('[role=alert]')].map((one) => one.textContent)"),
+                         [], self.browser.run("location.hash"))
+
+    def test_views_at_both_widths(self):
+        self.serve_owners()
+        address = tables("-q", self.core, "list", "used", "struct conn", "--limit", "1")["allocation"][0]["address"]
+        views = {**VIEWS, f"allocation/{address}": "Referred to by"}
+        for width in (WIDE, NARROW):
+            self.browse(width)
+            for view, expected in views.items():
+                self.visit(view)
+                self.assertIn(expected, self.text(), view)
+                self.check_fits()
+            self.check_quiet()
+            # The token is in no address that stays.
+            self.assertNotIn("token", self.browser.run("location.href"))
+
+    def test_numbers_are_those_of_the_commands(self):
+        self.serve_owners()
+        self.browse()
+        self.visit("kinds")
+        shown = self.browser.run("[...document.querySelectorAll('main tbody tr')].map((row) => [...row.cells].map((one) => one.textContent))")
+        used = tables("-q", self.core, "count", "used")["total"][0]["count"]
+        self.assertEqual(sum(number(row[1]) for row in shown), used)
+        self.visit("overview")
+        self.assertIn(f"19.1 KiB\n{used} allocations", self.text(".sets"))
+
+    def test_links_lead_to_what_they_name_and_back(self):
+        self.serve_owners()
+        self.browse()
+        self.click(".suspects a", "conns")
+        self.assertIn("conns (owners)", self.text())
+        first = self.browser.run("location.hash")
+        self.assertRegex(first, "^#/allocation/0x")
+        self.click("section[aria-label='Refers to'] td a", "0x")
+        second = self.browser.run("location.hash")
+        self.assertNotEqual(first, second)
+        self.browser.run("history.back()")
+        self.wait(f"location.hash === {first!r}")
+        self.assertIn("struct conn *[]", self.text("h2"))
+        self.browser.run("history.forward()")
+        self.wait(f"location.hash === {second!r}")
+        shown = self.text()
+        self.browser.call("Page.reload")
+        self.wait("document.querySelector('h2') !== null && document.querySelector('main dl') !== null")
+        self.assertEqual(self.text(), shown)
+        self.check_quiet()
+
+    def test_map_flames_and_tree_zoom_together(self):
+        self.serve_owners()
+        self.browse()
+        self.visit("tree")
+        crumbs = "[...document.querySelectorAll('.crumbs a[aria-current], .crumbs a')].map((one) => one.textContent)"
+        self.click(".map:not(.flames) button", "conns (owners)")
+        self.wait(f"{crumbs}.includes('conns (owners)')")
+        self.assertEqual(self.text(".flames button").split(":")[0], "conns (owners)")
+        self.assertEqual(self.text(".tree tbody td.text").strip("▾▸ \n"), "conns (owners)")
+        self.assertEqual(self.browser.run("document.activeElement.className"), "map")
+        self.browser.key("Backspace")
+        self.wait(f"!{crumbs}.includes('conns (owners)')")
+        self.check_quiet()
+
+    def test_tables_page_sort_and_filter(self):
+        self.serve(self.core_of_text(MARKED_UP))
+        self.browse()
+        self.visit("objects?filter=--max-size 64")
+        self.assertIn("allocations", self.text())
+        self.visit("kinds")
+        rows = "[...document.querySelectorAll('main tbody tr')].map((row) => row.cells[0].textContent)"
+        by_bytes = self.browser.run(rows)
+        self.click("main th a", "kind")
+        self.wait("document.querySelector('[aria-sort]').textContent === 'kind'")
+        self.assertEqual(self.browser.run(rows), sorted(by_bytes))
+        self.browser.run("{ const one = document.querySelector('main input'); one.value = 'tag<'; one.form.requestSubmit(); }")
+        self.wait("location.hash.includes('filter')")
+        self.assertEqual(sorted(self.browser.run(rows)), ["tag<img>", "tag<script>"])
+        self.check_quiet()
+
+    def core_of_text(self, text, name="core"):
+        program = self.compile("marked_up", text=text, compiler="g++", flags=("-g", "-O1"))
+        return snap(self.start([program]), self.path(name))
+
+    def test_names_are_no_markup(self):
+        self.serve(self.core_of_text(MARKED_UP))
+        self.browse()
+        address = self.server.run("list used tag<img> --limit 1")["tables"][0]["rows"][0]["address"]
+        for view in ("overview", "tree", "kinds", "classes", "objects", "class/tag<script>", "class/tag<img>",
+                     f"allocation/{address}", "command/summarize used", "command/summarize used?as=text", "find/tag<i"):
+            self.visit(view)
+            self.assertEqual(self.browser.run("document.querySelectorAll('main script, main img').length"), 0)
+        self.assertIn("tag<img>", self.text())
+        self.visit("class/tag<script>")
+        self.assertEqual(self.text("h2"), "tag<script>")
+        self.assertIn("40 allocations", self.text())
+        self.check_quiet(WRONG_COMMAND)
+
+    def test_search(self):
+        self.serve_owners()
+        self.browse()
+        address = tables("-q", self.core, "list", "used", "struct conn", "--limit", "1")["allocation"][0]["address"]
+        for wanted, place, shown in ((address, "#/allocation/", address), ("struct conn", "#/class/", "150 allocations"),
+                                     ("conns[3]", "#/allocation/", "struct conn"),
+                                     ("with number 7", "#/find/", "In memory")):
+            self.browser.run(f"{{ document.getElementById('wanted').value = {wanted!r}; document.getElementById('search').requestSubmit(); }}")
+            self.wait(f"location.hash.startsWith({place!r})")
+            self.assertIn(shown, self.text())
+        self.check_quiet(WRONG_COMMAND)
+
+    def test_console_completes_and_says_what_is_wrong(self):
+        self.serve_owners()
+        self.browse()
+        self.visit("command")
+        self.browser.run("document.querySelector('.console input').focus()")
+        self.browser.call("Input.insertText", text="summarize leakr")
+        self.wait("document.querySelector('#words li') !== null")
+        self.browser.key("Tab")
+        self.assertEqual(self.browser.run("document.querySelector('.console input').value"), "summarize leakroots ")
+        self.browser.run("document.querySelector('.console').requestSubmit()")
+        self.wait("document.querySelector('main table') !== null")
+        self.assertIn("probably struct conn", self.text())
+        self.visit("command/SELECT kind FROM kind")
+        self.visit("command/count nonsense")
+        self.assertIn("nonsense", self.text("[role=alert]"))
+        self.check_quiet(WRONG_COMMAND)
+
+    def test_growth_between_cores(self):
+        older = self.core_of_text(MARKED_UP, "older.core")
+        self.serve(self.core_of_text(MARKED_UP.replace("40", "400")), older)
+        self.browse(NARROW)
+        self.click("nav a", "Growth")
+        self.assertIn("tag<script>", self.text())
+        self.assertIn("older.core", self.text())
+        self.check_fits()
+        self.check_quiet()
+
+    def test_keys(self):
+        self.serve_owners()
+        self.browse()
+        self.browser.key("Tab")
+        self.assertEqual(self.browser.run("document.activeElement.id"), "skip")
+        self.browser.key("Enter")
+        self.browser.run("document.activeElement.blur()")
+        self.browser.call("Input.dispatchKeyEvent", type="keyDown", key="/", code="Slash", text="/")
+        self.assertEqual(self.browser.run("document.activeElement.id"), "wanted")
+        self.assertEqual(self.browser.run("document.activeElement.value"), "")
+        # What a link leads to has the focus, so that it does not fall to the body.
+        self.browser.run("document.querySelector('#views a').focus()")
+        self.click("#views a", "Kinds")
+        self.assertEqual(self.browser.run("document.activeElement.textContent"), "Kinds")
+        self.check_quiet()
+
+    def test_a_view_that_is_left_ends_its_work(self):
+        self.serve_owners()
+        self.browse()
+        long = "sql SELECT count(*) FROM allocation AS a, allocation AS b, allocation AS c, allocation AS d, allocation AS e"
+        self.browser.run(f"location.hash = '#/command/' + encodeURIComponent({long!r})")
+        self.wait_for_work(True)
+        self.browser.run("location.hash = '#/kinds'")
+        self.wait("document.querySelector('main table') !== null")
+        self.assertIn("struct conn", self.text())
+        self.check_quiet()
+
+    def wait_for_work(self, working):
+        end = time.monotonic() + TIMEOUT
+        while self.server.get("/api/state")["working"] != working:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+    def test_random_clicks(self):
+        """What a person may click on never leads to an error."""
+        self.serve_owners()
+        self.browse(NARROW)
+        draw = random.Random(4711)
+        for i in range(CLICKS):
+            count = self.browser.run("(window.targets = [...document.querySelectorAll('a[href], main button, main summary, main select')]"
+                                     ".filter((one) => one.offsetParent !== null && one.id !== 'skip')).length")
+            self.browser.run(f"window.targets[{draw.randrange(count)}].click()")
+            self.settle()
+            if i % 10 == 0:
+                self.check_fits()
+            if draw.random() < 0.1:
+                self.browser.run("history.back()")
+                self.settle()
+        self.check_quiet()
+
+    def test_axe_finds_nothing_serious(self):
+        with open(os.path.join(node_modules("axe-core"), "axe-core", "axe.min.js"), encoding="utf-8") as file:
+            axe = file.read()
+        self.serve_owners()
+        for scheme in ("light", "dark"):
+            self.browse()
+            self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            self.browser.run(axe + "; null")
+            for view in VIEWS:
+                self.visit(view)
+                found = self.browser.run("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations.filter("
+                                         "(one) => ['serious', 'critical'].includes(one.impact)).map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html)]))")
+                self.assertEqual(found, [], f"{view}, {scheme}")
+
+    def test_without_the_printed_link(self):
+        self.serve_owners()
+        self.browser = Browser()
+        self.addCleanup(self.browser.close)
+        self.browser.go(self.host + "/")
+        self.assertNotIn("conns", self.browser.run("document.body.innerText"))
+        self.assertEqual(self.server.stop()[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
