@@ -565,3 +565,36 @@ struct error *sql_schema(const char *name, struct report *report)
 	report_end_table(report);
 	return name && !found ? error_create(ERROR_USAGE, "there is no table '%s'", name) : NULL;
 }
+
+static void write_signature(struct writer *writer, const struct sql_table *table)
+{
+	const struct table *columns = sql_columns(table);
+
+	writer_text(writer, columns->name);
+	for (size_t i = 0; i < columns->column_count; i++) {
+		writer_text(writer, i ? ", " : "(");
+		write_name(writer, columns->columns[i].name);
+	}
+	writer_text(writer, "): ");
+	writer_text(writer, table->summary);
+	writer_put(writer, '\n');
+}
+
+char *sql_signatures(void)
+{
+	struct writer writer = { 0 };
+
+	for (size_t i = 0; sql_table_at(i); i++)
+		write_signature(&writer, sql_table_at(i));
+	for (size_t i = 0; sql_views[i].name; i++) {
+		writer_text(&writer, sql_views[i].name);
+		writer_text(&writer, ": ");
+		writer_text(&writer, sql_views[i].summary);
+		writer_put(&writer, '\n');
+	}
+	writer_put(&writer, '\0');
+	if (!writer.failed)
+		return writer.buffer;
+	writer_deinit(&writer);
+	return NULL;
+}

@@ -46,6 +46,9 @@ bool sql_is_complete(const char *text);
 void sql_tables(struct report *report);
 struct error *sql_schema(const char *name, struct report *report);
 
+/* All tables as "name(column, ...): its rows", a line each, to be freed; NULL: memory is short. */
+char *sql_signatures(void);
+
 /* The names of all tables and views, and those of columns, of several tables perhaps; or NULL. */
 const char *sql_table_name(size_t number);
 const char *sql_column_name(size_t number);

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/sql/sql.h"
 #include "cli/prompt/switches.h"
 
 #include <ctype.h>
@@ -67,10 +68,9 @@ static struct words words_of(const struct command *command)
 	return words;
 }
 
-/* False for options that write to a file. No tool has one today. */
 static bool is_offered(const struct argp_option *option)
 {
-	return switch_is_shown(option) && !(option->arg && strstr(option->arg, "FILE"));
+	return switch_is_shown(option) && !switch_reaches_out(option);
 }
 
 static bool is_limit(const struct argp_option *option)
@@ -224,11 +224,22 @@ json_t *schema_of_command(const struct command *command)
 	return make_object(properties, required);
 }
 
+/* A query is right at once only if its tables are known: "allocation(id, address, ...)". */
+static char *describe_sql(const struct command *command)
+{
+	_cleanup_(free) char *tables = sql_signatures();
+
+	return tables ? format_text("%s. %s\n%s", command->summary, tables, command->description)
+		      : NULL;
+}
+
 char *schema_description(const struct command *command)
 {
 	if (!command)
 		return strdup(
 			"Open a core, in place of the one that is open, and show what is in it. Other tools are about the core that is open.");
+	if (strcmp(command->name, "sql") == 0)
+		return describe_sql(command);
 	return command->description ? format_text("%s. %s", command->summary, command->description)
 				    : format_text("%s.", command->summary);
 }
@@ -269,11 +280,11 @@ static const char *text_of(const json_t *value, char buffer[static NUMBER_SIZE])
 }
 
 static struct error *append_switch(struct line *line, const struct argp_option *option,
-				   const json_t *value)
+				   const json_t *value, const struct folders *folders)
 {
 	char buffer[NUMBER_SIZE];
 	const char *text = text_of(value, buffer);
-	_cleanup_(free) char *word = format_text("--%s", option->name);
+	_cleanup_(free) char *word = format_text("--%s", option->name), *path = NULL;
 
 	TRY_MEMORY(word);
 	if (!option->arg && !json_is_boolean(value))
@@ -283,7 +294,9 @@ static struct error *append_switch(struct line *line, const struct argp_option *
 	if (!option->arg && !json_is_true(value))
 		return NULL;
 	TRY(append(line, word));
-	return option->arg ? append(line, text) : NULL;
+	if (option->arg && strcmp(option->arg, "OLD") == 0)
+		TRY(folders_find(folders, text, &path));
+	return option->arg ? append(line, path ? path : text) : NULL;
 }
 
 /* Split text into words; refuse redirections and pipes, such as `> file` and `| program`. */
@@ -337,7 +350,8 @@ static struct error *append_words(struct line *line, const struct command *comma
 }
 
 static struct error *append_switches(struct line *line, const struct command *command,
-				     struct words *words, const json_t *arguments)
+				     struct words *words, const json_t *arguments,
+				     const struct folders *folders)
 {
 	const struct argp_option *option;
 	const json_t *value;
@@ -350,7 +364,7 @@ static struct error *append_switches(struct line *line, const struct command *co
 		option = find_switch(command, name);
 		if (!option)
 			return error_unknown("property", name, NULL);
-		TRY(append_switch(line, option, value));
+		TRY(append_switch(line, option, value, folders));
 	}
 	return NULL;
 }
@@ -410,7 +424,7 @@ struct error *schema_read(const struct command *command, const json_t *arguments
 	*ret_rows = command_needs_core(command) ? USUAL_ROWS : MOST_ROWS;
 	TRY(append(&line, command->name));
 	TRY(read_limit(limit, ret_rows));
-	TRY(append_switches(&line, command, &words, arguments));
+	TRY(append_switches(&line, command, &words, arguments, folders));
 	TRY(append_limit(&line, command, limit, *ret_rows));
 	switches = line.count;
 	list_for_each(word, words.list, words.count) {

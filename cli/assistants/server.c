@@ -82,16 +82,33 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 
 /* ---- cores */
 
+/* Open another core; the one that is open stays if that fails. */
+static struct error *open_instead(struct session *session, const char *path)
+{
+	struct analysis *before, *opened;
+	struct error *error;
+
+	session_check_files(session);
+	vanished_forget();
+	before = take(session->analysis);
+	error = session_open(session, path);
+	opened = take(session->analysis);
+	session->analysis = before;
+	if (error)
+		return error;
+	session_close(session);
+	session->analysis = opened;
+	return NULL;
+}
+
 bool server_open(struct server *server, const char *path, struct answer *answer)
 {
 	struct captured captured;
 	struct error *error;
 
 	server->unopened = false;
-	session_close(&server->session);
-	vanished_forget();
 	begin(server, &captured, answer);
-	error = session_open(&server->session, path);
+	error = open_instead(&server->session, path);
 	if (error)
 		session_complain(&server->session, error);
 	end(server, answer);

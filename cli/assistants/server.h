@@ -43,7 +43,7 @@ DEFINE_DEINIT(answer_deinit, struct answer)
 void server_run(struct server *server, const struct line *line, uint64_t most_rows,
 		struct answer *answer);
 
-/* Close what is open, and open that; false: it failed, and the answer says why. */
+/* Open that in place of what is open; false: it failed, the answer says why, and that stays. */
 bool server_open(struct server *server, const char *path, struct answer *answer);
 
 /* Open the core of the command line, unless that was done. */

@@ -15,17 +15,22 @@ static const struct tool {
 } tools[] = {
 	{ "open", NULL },
 	{ "overview", "info" },
+	{ "report", "report" },
+	{ "top", "top" },
 	{ "summarize", "summarize" },
+	{ "objects", "objects" },
 	{ "list", "list" },
 	{ "show", "show" },
 	{ "explain", "explain" },
 	{ "path", "path" },
 	{ "tree", "tree" },
 	{ "bill", "bill" },
+	{ "waste", "waste" },
 	{ "fragmentation", "fragmentation" },
 	{ "backtrace", "backtrace" },
 	{ "sql", "sql" },
 	{ "diff", "diff" },
+	{ "gate", "gate" },
 	{ "help", "help" },
 };
 

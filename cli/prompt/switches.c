@@ -34,6 +34,16 @@ static bool is_end(const struct argp_option *option)
 	return !option->name && !option->key && !option->doc && !option->group;
 }
 
+bool switch_reaches_out(const struct argp_option *option)
+{
+	static const char *const names[] = { "self-check", "update-baseline", "ratchet" };
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (strcmp(option->name, names[i]) == 0)
+			return true;
+	return option->arg && strstr(option->arg, "FILE");
+}
+
 bool switch_is_shown(const struct argp_option *option)
 {
 	return option->name && !(option->flags & (OPTION_DOC | OPTION_HIDDEN));

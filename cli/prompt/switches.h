@@ -47,6 +47,9 @@ size_t switch_places(const struct command *command, const char *word);
 /* True if the option is a switch, neither a heading nor hidden. */
 bool switch_is_shown(const struct argp_option *option);
 
+/* True if the switch writes or reads a file, or runs a program: only people may use it. */
+bool switch_reaches_out(const struct argp_option *option);
+
 /* An option's name as older tools spell it: "/showupto". */
 enum { SLASHED_SIZE = 64 };
 void switch_spell_slashed(const char *name, char ret[static SLASHED_SIZE]);

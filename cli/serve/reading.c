@@ -35,23 +35,13 @@ static struct error *resolve(char **word, const struct older_cores *older)
 	return error_create(ERROR_USAGE, "'%s' is none of the older cores that were given", *word);
 }
 
-static bool is_refused(const struct argp_option *option)
-{
-	static const char *const outward[] = { "self-check", "update-baseline", "ratchet" };
-
-	for (size_t i = 0; i < COUNT_OF(outward); i++)
-		if (strcmp(option->name, outward[i]) == 0)
-			return true;
-	return option->arg && strstr(option->arg, "FILE");
-}
-
 /* A switch's value may be a core. */
 static struct error *check_switch(const struct command *command, char **words, size_t places,
 				  const struct older_cores *older)
 {
 	const struct argp_option *option = switch_find(command, words[0]);
 
-	if (option && is_refused(option))
+	if (option && switch_reaches_out(option))
 		return refuse(words[0]);
 	if (!option || !option->arg || strcmp(option->arg, "OLD") != 0)
 		return NULL;

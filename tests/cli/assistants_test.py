@@ -22,12 +22,12 @@ NEWEST, OLDEST, STATELESS = "2025-11-25", "2024-11-05", "2026-07-28"
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_RESOURCE = (
     -32700, -32600, -32601, -32602, -32002)
 NO_VERSION = -32022
-TOOLS = ["open", "overview", "summarize", "list", "show", "explain", "path", "tree", "bill",
-         "fragmentation", "backtrace", "sql", "diff", "help"]
+TOOLS = ["open", "overview", "report", "top", "summarize", "objects", "list", "show", "explain",
+         "path", "tree", "bill", "waste", "fragmentation", "backtrace", "sql", "diff", "gate", "help"]
 ENDLESS = ("WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number) "
            "SELECT count(*) FROM number")
 # What no tool may have: it would write files, or start programs.
-FORBIDDEN = ("export", "gate", "run", "snap", "redirect", "source", "memprof")
+FORBIDDEN = ("export", "run", "snap", "redirect", "source", "memprof")
 
 
 class Server:
@@ -276,15 +276,24 @@ class ToolsTest(unittest.TestCase):
                 self.assertRegex(name, "^[a-z-]{1,64}$")
                 self.assertIn(each["type"], ("string", "boolean", "integer", "array"))
                 self.assertTrue(each["description"], (tool["name"], name))
-            for name in ("output", "format", "table", "redirect-suffix"):
+            for name in ("output", "format", "table", "redirect-suffix", "baseline", "suppress",
+                         "update-baseline", "ratchet", "self-check"):
                 self.assertNotIn(name, schema["properties"])
         of = {tool["name"]: tool["inputSchema"] for tool in listed}
         self.assertEqual(of["list"]["required"], ["set"])
         self.assertEqual(of["path"]["required"], ["address"])
         self.assertEqual(of["diff"]["required"], ["old"])
         self.assertEqual(of["explain"]["required"], [])
+        self.assertIn("max-leaked", of["gate"]["properties"])
+        sql, = (tool["description"] for tool in listed if tool["name"] == "sql")
+        self.assertIn("\nreference(", sql)
+        self.assertRegex(sql, r"allocation\(id, address, size, kind, .*\): allocations in use")
         self.assertEqual(of["list"]["properties"]["sort-by"]["enum"],
                          ["count", "bytes", "address", "retained"])
+
+    def test_objects_are_those_of_languages(self):
+        with started(CORE) as server:
+            self.assertIn("no objects of a known language", server.text("objects"))
 
     def test_answers_are_those_of_commands(self):
         for name, arguments, words in (
@@ -297,7 +306,9 @@ class ToolsTest(unittest.TestCase):
                 ("backtrace", {}, ["backtrace"]), ("help", {"word": "chain"}, ["help", "chain"]),
                 ("sql", {"query": "-- how many\nSELECT count(*) FROM allocation"},
                  ["sql", "SELECT count(*) FROM allocation"]),
-                ("overview", {}, ["info"])):
+                ("waste", {"set": "used"}, ["waste", "used"]), ("top", {}, ["top", "--all", "--sizes"]),
+                ("gate", {"max-leaked": 1000}, ["gate", "--max-leaked", "1000"]),
+                ("report", {}, ["report"]), ("overview", {}, ["info"])):
             run = subprocess.run([HEAPCORE, "-q", CORE, *words], stdin=subprocess.DEVNULL,
                                  capture_output=True, text=True, timeout=TIMEOUT, check=True)
             answer = self.server.call(name, limit=1000, **arguments) if name != "overview" else (
@@ -451,12 +462,18 @@ class CoresTest(unittest.TestCase):
             self.assertIn("1 thread)", server.text("open", core="core.within"))
             self.assertRegex(server.mistake("diff", old=["../core.outside"]), "no core")
             self.assertRegex(server.mistake("diff", old=["core.link"]), "no core")
+            limits = {"max-growth": 1}
+            self.assertRegex(server.mistake("gate", compare="core.link", **limits), "no core")
+            self.assertIn("Check passed (--max-growth 1)",
+                          server.text("gate", compare="core.within", **limits))
             self.assertEqual(len(server.rows("core", "open")), 1)
 
     def test_one_core_alone(self):
         with started(CORE) as server:
-            self.assertIn("allocations", server.text("overview"))
+            before = server.text("overview")
+            self.assertIn("allocations", before)
             self.assertIn("no core", server.mistake("open", core=self.damaged))
+            self.assertEqual(server.text("overview"), before)
             self.assertIn("1 thread)", server.text("open", core=os.path.basename(CORE)))
             self.assertEqual([row["core"] for row in server.rows("core", "open")],
                              [os.path.realpath(CORE)])
@@ -470,6 +487,10 @@ class CoresTest(unittest.TestCase):
         with started(self.inside) as server:
             self.assertRegex(server.mistake("open", core="core.none"), "core.none")
             self.assertIn("no core is open", server.mistake("overview"))
+            server.text("open", core="sub/core.7")
+            before = server.text("overview")
+            self.assertRegex(server.mistake("open", core="core.none"), "core.none")
+            self.assertEqual(server.text("overview"), before)
             for name in ("core.cut", "core.damaged"):
                 server.call("open", core=name)
                 self.assertRegex(server.text("overview"), "warning: ")
