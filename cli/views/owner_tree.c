@@ -82,29 +82,62 @@ static bool is_left_out(const struct tree_view *view, uint32_t number, uint64_t 
 	       (shown >= view->limits->top && frame->end < frames[frame->parent].end);
 }
 
-void owner_tree_write(const struct analysis *analysis, const struct frames *frames,
-		      const struct owner_tree_limits *limits, struct report *report)
+/* Write the rows within the limits, or only count them. */
+static uint64_t visit_rows(const struct tree_view *view, bool writes)
 {
-	const struct tree_view view = { analysis, frames, limits, report };
 	uint64_t shown[OWNER_TREE_DEEPEST + 2] = { 0 }; /* of the siblings at each depth, so far */
-	const struct owner_frame *list = frames->list.items;
+	const struct owner_frame *list = view->frames->list.items;
+	uint64_t rows = 0;
 	uint32_t next;
 
-	report_begin_table(report, &table);
-	for (uint32_t i = 0; i < frames->list.count; i = next) {
+	for (uint32_t i = 0; i < view->frames->list.count; i = next, rows++) {
 		uint32_t depth = list[i].depth, siblings_end = list[list[i].parent].end;
 
 		next = list[i].end;
-		if (depth > 0 && is_left_out(&view, i, shown[depth]++)) {
-			write_rest(&view, i, siblings_end);
+		if (depth > 0 && is_left_out(view, i, shown[depth]++)) {
+			if (writes)
+				write_rest(view, i, siblings_end);
 			next = siblings_end;
 			continue;
 		}
-		write_frame(&view, i);
-		if (depth < limits->depth) {
+		if (writes)
+			write_frame(view, i);
+		if (depth < view->limits->depth) {
 			next = i + 1;
 			shown[depth + 1] = 0;
 		}
 	}
+	return rows;
+}
+
+/* Raise the least size until the rows are at most that many: the smallest go first, at any depth.
+ */
+static void fit_rows(struct tree_view *view, struct owner_tree_limits *limits, uint64_t most)
+{
+	uint64_t low = limits->least, high;
+
+	view->limits = limits;
+	if (!most || !view->frames->list.count || visit_rows(view, false) <= most)
+		return;
+	high = held_by(view->frames->list.items) + 1;
+	while (low < high) {
+		limits->least = low + (high - low) / 2;
+		if (visit_rows(view, false) > most)
+			low = limits->least + 1;
+		else
+			high = limits->least;
+	}
+	limits->least = low;
+}
+
+void owner_tree_write(const struct analysis *analysis, const struct frames *frames,
+		      const struct owner_tree_limits *limits, struct report *report)
+{
+	struct owner_tree_limits fitted = *limits;
+	struct tree_view view = { analysis, frames, limits, report };
+
+	fit_rows(&view, &fitted, report->most_rows);
+	report_begin_table(report, &table);
+	visit_rows(&view, true);
 	report_end_table(report);
 }
