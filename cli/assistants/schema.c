@@ -189,6 +189,13 @@ static json_t *schema_of_limit(void)
 			 "At most that many rows of a table; 100 by default");
 }
 
+static json_t *schema_of_as(void)
+{
+	return json_pack("{s:s, s:[s, s], s:s}", "type", "string", "enum", "text", "rows",
+			 "description",
+			 "Have only the text, or only the rows as data; both by default");
+}
+
 /*
  * Build an object schema. json_pack() returns NULL if one of its arguments could not be allocated.
  */
@@ -221,6 +228,7 @@ json_t *schema_of_command(const struct command *command)
 	for (size_t i = 0; (option = switch_at(command, i)) != NULL; i++)
 		json_object_set_new(properties, option->name, schema_of_switch(option));
 	json_object_set_new(properties, "limit", schema_of_limit());
+	json_object_set_new(properties, "as", schema_of_as());
 	return make_object(properties, required);
 }
 
@@ -359,7 +367,8 @@ static struct error *append_switches(struct line *line, const struct command *co
 
 	json_object_foreach((json_t *)arguments, name, value)
 	{
-		if (find_word(words, name) || strcmp(name, "limit") == 0 || !is_given(value))
+		if (find_word(words, name) || strcmp(name, "limit") == 0 ||
+		    strcmp(name, "as") == 0 || !is_given(value))
 			continue;
 		option = find_switch(command, name);
 		if (!option)

@@ -32,8 +32,17 @@ struct answer {
 	bool failed;
 };
 
-/* The most that is kept of each, in bytes. Clients take no messages of more than 10 MB. */
-enum { MOST_TEXT = 256 << 10, MOST_DATA = 1 << 20, MOST_PAGE = 8 << 20, MOST_MESSAGES = 64 << 10 };
+/*
+ * The most that is kept of each, in bytes. An assistant reads all of an answer, which is text, or
+ * rows, or both if they fit; a resource is for a person.
+ */
+enum {
+	MOST_ANSWER = 64 << 10,
+	MOST_MESSAGES = 8 << 10,
+	MOST_TEXT = MOST_ANSWER - MOST_MESSAGES,
+	MOST_DATA = MOST_TEXT,
+	MOST_PAGE = 8 << 20,
+};
 
 struct error *answer_init(struct answer *answer, size_t most_text);
 void answer_deinit(struct answer *answer);

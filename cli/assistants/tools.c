@@ -106,34 +106,76 @@ static json_t *rows_of(struct answer *answer)
 	return rows;
 }
 
-/* The text that a person would see, and a note on how much was cut off. */
-static json_t *text_of(struct answer *answer)
-{
-	const char *messages;
-	_cleanup_(free) char *text = NULL;
-	char more[160] = "";
+/* The parts of an answer that are wanted. */
+struct parts {
+	bool text, rows;
+};
 
+static struct error *read_parts(const json_t *arguments, struct parts *ret)
+{
+	const json_t *value = json_object_get(arguments, "as");
+	const char *as = json_string_value(value);
+
+	*ret = (struct parts){ !as || strcmp(as, "rows") != 0, !as || strcmp(as, "text") != 0 };
+	if (!value || json_is_null(value) || (as && ret->text != ret->rows))
+		return NULL;
+	return error_create(ERROR_USAGE, "'as' must be 'text' or 'rows'");
+}
+
+/* Leave out what would make an answer too long; rows first. */
+static void fit_parts(struct answer *answer, struct parts *parts)
+{
 	capture_cut_to_lines(&answer->text);
 	capture_cut_to_lines(&answer->messages);
-	messages = capture_text(&answer->messages);
-	if (answer->text.left_out)
-		snprintf(more, sizeof(more),
-			 "... and %" PRIu64
-			 " more bytes not shown: ask for less, such as by 'limit'.\n",
-			 answer->text.left_out);
-	else if (answer->rows.left_out)
-		snprintf(more, sizeof(more), "The rows as data are too many, and left out.\n");
-	text = format_text("%s%s%s%s", messages, *messages ? "\n" : "", capture_text(&answer->text),
-			   more);
+	fflush(answer->rows.stream);
+	if (answer->failed)
+		*parts = (struct parts){ .text = true };
+	else if (parts->text)
+		parts->rows &=
+			answer->text.used + answer->rows.used + answer->rows.left_out <= MOST_TEXT;
+}
+
+/* What was left out, and how to go on. */
+static void say_left_out(const struct answer *answer, const struct parts *parts, bool wants_rows,
+			 char *ret, size_t size)
+{
+	static const char WAY[] =
+		"ask for less by 'limit' or a smaller set, or go on in 'sql' by LIMIT and OFFSET";
+	uint64_t rows = answer->rows.used + answer->rows.left_out;
+
+	*ret = '\0';
+	if (parts->text && answer->text.left_out)
+		snprintf(ret, size, "... and %" PRIu64 " more bytes not shown: %s.\n",
+			 answer->text.left_out, WAY);
+	else if (!parts->text && answer->rows.left_out)
+		snprintf(ret, size, "The rows take %" PRIu64 " bytes, which are too many: %s.\n",
+			 rows, WAY);
+	else if (parts->text && wants_rows && !parts->rows && rows)
+		snprintf(ret, size, "The rows as data are left out: 'as' \"rows\" has them.\n");
+}
+
+/* The text that a person would see, if it is wanted; else only what was said beside it. */
+static json_t *text_of(struct answer *answer, const struct parts *parts, bool wants_rows)
+{
+	const char *messages = capture_text(&answer->messages);
+	_cleanup_(free) char *text = NULL;
+	char more[256];
+
+	say_left_out(answer, parts, wants_rows, more, sizeof(more));
+	text = format_text("%s%s%s%s", messages, *messages ? "\n" : "",
+			   parts->text ? capture_text(&answer->text) : "", more);
 	return text ? text_item(text) : NULL;
 }
 
-static json_t *make_result(struct answer *answer)
+static json_t *make_result(struct answer *answer, struct parts parts)
 {
-	json_t *rows = answer->failed ? NULL : rows_of(answer);
-	json_t *result = json_pack("{s:[o, o], s:b}", "content", text_item(untrusted_note),
-				   text_of(answer), "isError", answer->failed);
+	bool wants_rows = parts.rows && !answer->failed;
+	json_t *rows, *result;
 
+	fit_parts(answer, &parts);
+	rows = parts.rows ? rows_of(answer) : NULL;
+	result = json_pack("{s:[o, o], s:b}", "content", text_item(untrusted_note),
+			   text_of(answer, &parts, wants_rows), "isError", answer->failed);
 	if (rows)
 		json_object_set_new(result, "structuredContent", rows);
 	return result;
@@ -195,11 +237,13 @@ struct error *tools_call(struct server *server, const json_t *params, json_t **r
 	const json_t *arguments = json_object_get(params, "arguments");
 	const struct tool *tool = name ? find_tool(name) : NULL;
 	_cleanup_(answer_deinit) struct answer answer = { 0 };
+	struct parts parts;
 
 	if (!tool)
 		return error_unknown("tool", name ? name : "", NULL);
 	if (arguments && !json_is_object(arguments))
 		return error_create(ERROR_USAGE, "'arguments' is not an object");
+	TRY(read_parts(arguments, &parts));
 	TRY(answer_init(&answer, MOST_TEXT));
 	progress_tell(server, params);
 	if (tool->command)
@@ -207,6 +251,6 @@ struct error *tools_call(struct server *server, const json_t *params, json_t **r
 	else
 		call_open(server, arguments, &answer);
 	progress_tell(server, NULL);
-	*ret = make_result(&answer);
+	*ret = make_result(&answer, parts);
 	return NULL;
 }

@@ -330,6 +330,7 @@ class ToolsTest(unittest.TestCase):
                 answer = self.server.call(name, set="used", limit=limit)
                 self.assertIn(f"... and {whole - count:,} more allocations not shown",
                               answer["content"][1]["text"])
+                answer = self.server.call(name, set="used", limit=limit, **{"as": "rows"})
                 self.assertEqual(
                     len(answer["structuredContent"]["tables"][0]["rows"]), count, table)
         sizes = [row["size"] for row in self.server.rows("allocation", "list", set="used")]
@@ -343,10 +344,40 @@ class ToolsTest(unittest.TestCase):
             self.assertIn("isError" if "isError" in message else "code", message)
             self.assertNotIn("structuredContent", message)
 
-    def test_much_text_is_cut_and_said_to_be(self):
-        answer = self.server.call("sql", query="SELECT hex(zeroblob(400000)) AS zeros")
-        self.assertRegex(answer["content"][1]["text"], "more bytes not shown: ask for less")
-        self.assertLess(len(json.dumps(answer)), 2 << 20)
+    def test_answers_are_short_and_say_how_to_go_on(self):
+        query = "SELECT hex(zeroblob(400000)) AS zeros"
+        for arguments, said in (({}, r"more bytes not shown: ask for less by 'limit'"),
+                                ({"as": "text"}, r"more bytes not shown: .*'sql' by LIMIT and OFFSET"),
+                                ({"as": "rows"}, r"The rows take 8\d{5} bytes, .*: ask for less")):
+            answer = self.server.call("sql", query=query, **arguments)
+            self.assertRegex(answer["content"][1]["text"], said)
+            self.assertNotIn("structuredContent", answer)
+            self.assertLess(len(json.dumps(answer)), 70 << 10)
+        query = "SELECT hex(zeroblob(15000)) AS zeros"
+        answer = self.server.call("sql", query=query)
+        self.assertIn("'as' \"rows\" has them", answer["content"][1]["text"])
+        self.assertNotIn("structuredContent", answer)
+        answer = self.server.call("sql", query=query, **{"as": "rows"})
+        self.assertEqual(answer["structuredContent"]["tables"][0]["rows"], [{"zeros": 30000 * "0"}])
+
+    def test_text_or_rows(self):
+        answer = self.server.call("summarize", set="used", **{"as": "text"})
+        self.assertIn("allocations use", answer["content"][1]["text"])
+        self.assertNotIn("structuredContent", answer)
+        answer = self.server.call("summarize", set="used", **{"as": "rows"})
+        self.assertEqual(answer["content"][1]["text"], "")
+        self.assertTrue(answer["structuredContent"]["tables"][0]["rows"])
+        for wrong in ("both", "", 7, ["text"]):
+            self.assertIn("'as' must be", self.server.ask(
+                "tools/call", name="summarize", arguments={"set": "used", "as": wrong})["message"])
+
+    def test_a_limit_leaves_out_the_smallest_of_a_tree(self):
+        for limit in (5, 12, 30):
+            rows = self.server.rows("owner", "tree", limit=limit)
+            self.assertLessEqual(len(rows), limit)
+            # Whatever is left out is summed up beside its siblings, so each level adds up.
+            self.assertEqual(sum(row["retained"] for row in rows if row["depth"] == 1),
+                             rows[0]["retained"])
 
     def test_an_allocation_from_all_sides(self):
         row = self.server.rows("allocation", "list", set="anchored", limit=1)[0]
