@@ -135,7 +135,7 @@ static void fit_parts(struct answer *answer, struct parts *parts)
 			answer->text.used + answer->rows.used + answer->rows.left_out <= MOST_TEXT;
 }
 
-/* What was left out, and how to go on. */
+/* Say what was left out, and how to go on. */
 static void say_left_out(const struct answer *answer, const struct parts *parts, bool wants_rows,
 			 char *ret, size_t size)
 {
