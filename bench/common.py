@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,7 +111,9 @@ def make_core(command, core_path, truth_path, preloaded=None):
             process.kill()
             process.wait()
         truth_path.write_text(truth)
-        core.rename(core_path)
+        # What a dump wrote lies in the page cache in pieces of any size, and to read it may take
+        # twice as long as to read another one; copies are all alike.
+        shutil.copyfile(core, core_path)
 
 
 def can_preload(library):
