@@ -418,6 +418,8 @@ struct error *typing_infer(struct typing *typing)
 	if (inference.tests > MOST_TESTS)
 		typing_reach_limit(typing, "more than 67,108,864 comparisons with candidates");
 	if (!error)
+		error = infer_silent(typing);
+	if (!error)
 		error = infer_arrays(typing);
 	return error ? error : doubt_headers(&inference);
 }

@@ -13,6 +13,7 @@
  *	arrays.c     arrays of "void *", by what is in others
  *	within.c     the same for what stands within blocks
  *	embedded.c   what lists lead to whose links are members of it
+ *	silent.c     those whose pointers are all null, by the others of their group
  *	shapes.c     structures to which nothing with a type leads, by their words alone
  */
 #pragma once
@@ -179,6 +180,11 @@ struct error *inference_find_structures(struct inference *inference);
 
 /* Infer what no pointer with a type leads to. */
 struct error *infer_shapes(struct inference *inference);
+
+/* ---- silent.c */
+
+/* Give what says nothing the type of the others that the same members lead to. */
+struct error *infer_silent(struct typing *typing);
 
 /* ---- arrays.c */
 

@@ -19,9 +19,11 @@ enum {
 };
 
 /*
- * Flag of a leaked allocation's number: its type is likely only if all others of its size have it.
+ * Flags of a leaked allocation's number: its type is likely only if all others of its size have it;
+ * or if nearly all others of its size that say as little have it.
  */
 static const uint32_t IS_ALONE = UINT32_C(1) << 31;
+static const uint32_t IS_SILENT = UINT32_C(1) << 30;
 
 void siblings_destroy(struct siblings *siblings)
 {
@@ -377,6 +379,20 @@ static struct error *choose_alone(struct sibling_search *search, allocation_id i
 	return NULL;
 }
 
+/* Choose where it says little: by all others of its size, or by those that say as little. */
+static struct error *choose_by_size(struct sibling_search *search, allocation_id id,
+				    struct sibling_range exact)
+{
+	uint32_t *number = &search->siblings->numbers.items[id];
+	bool may_be_silent;
+
+	TRY(choose_alone(search, id, exact));
+	TRY(siblings_want_silent(search, id, exact, &may_be_silent));
+	if (may_be_silent)
+		*number |= IS_SILENT;
+	return NULL;
+}
+
 static bool is_of_pointers(const struct sibling_search *search, size_t number)
 {
 	const struct sibling_type *type = &search->types->items[number];
@@ -414,7 +430,7 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 		search->types->items[found].is_wanted = true;
 		*number = (uint32_t)found + 1;
 	}
-	return count == 0 ? choose_alone(search, id, exact) : NULL;
+	return count == 0 ? choose_by_size(search, id, exact) : NULL;
 }
 
 /*
@@ -445,6 +461,7 @@ static struct error *compare_with(struct sibling_search *search, allocation_id i
 	enum type_fit fit = known_fit(typing, id);
 	enum resemblance resemblance;
 
+	TRY(siblings_count_silent(search, id, number));
 	if (fit != FIT_NONE) {
 		type->others +=
 			type->is_wanted_alone && (fit != (type->is_array ? FIT_ARRAY : FIT_ONE) ||
@@ -478,28 +495,38 @@ static struct error *compare_held(struct sibling_search *search, allocation_id i
 	return NULL;
 }
 
+/* True if the type that was chosen turned out to be no other's as well. */
+static bool stands(const struct sibling_search *search, uint32_t number, bool is_alone)
+{
+	const struct sibling_type *type = &search->types->items[number - 1];
+
+	return type->count >= LEAST_SIBLINGS &&
+	       (is_alone ? !has_others(type) : type->strangers < type->count);
+}
+
 /* Drop what turned out to look like others as well. */
-static void settle(struct sibling_search *search, allocation_id id)
+static struct error *settle(struct sibling_search *search, allocation_id id)
 {
 	struct siblings *siblings = search->siblings;
 	uint32_t *number = &siblings->numbers.items[id];
+	const bool is_alone = *number & IS_ALONE, is_silent = *number & IS_SILENT;
 	const struct sibling_type *type;
-	bool is_alone = *number & IS_ALONE;
 
-	if (*number == 0)
-		return;
-	*number &= ~IS_ALONE;
-	type = &siblings->types.items[*number - 1];
-	if (type->count >= LEAST_SIBLINGS &&
-	    (is_alone ? !has_others(type) : type->strangers < type->count)) {
+	*number &= ~(IS_ALONE | IS_SILENT);
+	if (*number && stands(search, *number, is_alone)) {
 		siblings->count++;
-		return;
+		return NULL;
 	}
+	type = *number ? &siblings->types.items[*number - 1] : NULL;
 	*number = 0;
 	/* Some of those without a type may have it. */
-	if (typing_is_partial(search->typing) && !is_alone && !type->is_array &&
+	if (type && typing_is_partial(search->typing) && !is_alone && !type->is_array &&
 	    type->count + type->strangers >= LEAST_SIBLINGS)
 		siblings->suffice = false;
+	if (is_silent)
+		TRY(siblings_settle_silent(search, id, number));
+	siblings->count += *number != 0;
+	return NULL;
 }
 
 enum sibling_pass { FIND_SIZES, FIND_SIBLINGS, COMPARE_HELD, SETTLE, SIBLING_PASSES };
@@ -530,8 +557,7 @@ static struct error *visit(struct sibling_search *search, enum sibling_pass pass
 	case COMPARE_HELD:
 		return compare_held(search, id);
 	default:
-		settle(search, id);
-		return NULL;
+		return settle(search, id);
 	}
 }
 
@@ -633,12 +659,14 @@ struct error *siblings_expect(struct typing *typing, struct memory_account *acco
 	return error;
 }
 
-static bool wants_comparison(const struct sibling_types *types)
+static bool wants_comparison(const struct sibling_search *search)
 {
+	const struct sibling_types *types = search->types;
+
 	for (size_t i = 0; i < types->count; i++)
 		if (wants_strangers(&types->items[i]) || wants_others(&types->items[i]))
 			return true;
-	return false;
+	return search->silent.count > 0;
 }
 
 static struct error *find_all(struct sibling_search *search)
@@ -651,7 +679,7 @@ static struct error *find_all(struct sibling_search *search)
 		return NULL;
 	TRY(find_siblings(search));
 	TRY(choose_all(search));
-	if (wants_comparison(search->types))
+	if (wants_comparison(search))
 		TRY(run_pass(search, COMPARE_HELD));
 	TRY(run_pass(search, SETTLE));
 	if (siblings->suffice && typing_is_partial(search->typing))
@@ -668,7 +696,8 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 
 	TRY_MEMORY(siblings);
 	siblings->types.memory.account = siblings->numbers.memory.account =
-		search.sizes.memory.account = search.plain.memory.account = account;
+		search.sizes.memory.account = search.plain.memory.account =
+			search.silent.memory.account = account;
 	siblings->suffice = true;
 	search.siblings = siblings;
 	search.types = &siblings->types;
@@ -678,6 +707,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 		error = find_all(&search);
 		table_release(&search.sizes);
 		array_release(&search.plain);
+		array_release(&search.silent);
 		typing_release_work(typing);
 	}
 	if (!error)

@@ -3,6 +3,7 @@
  *
  *	siblings.c  which type leaked allocations look like
  *	sibling_arrays.c  the same of arrays
+ *	sibling_silence.c  those whose words say nothing
  *	unseen.c    whether types that were not seen may name them better
  */
 #pragma once
@@ -25,6 +26,16 @@ struct siblings {
 
 enum { MOST_SIBLING_TYPES = 1 << 16 };
 
+/*
+ * Held ones that say as little as a leaked one whose pointers are null, and where all is zero: of a
+ * type, of others, of none.
+ */
+struct silent_counts {
+	uint32_t of_type[2], others[2], unknown[2];
+	uint32_t compared;
+	bool is_wanted; /* a leaked one may be of the type */
+};
+
 /* The types to look for, in which allocations. */
 struct sibling_search {
 	struct typing *typing;
@@ -34,6 +45,7 @@ struct sibling_search {
 	struct address_map sizes; /* of leaked ones without a type */
 	ARRAY(type_number) plain; /* structures of nothing but pointers, once they are asked for */
 	bool has_plain;
+	ARRAY(struct silent_counts) silent; /* by type; none, if no leaked one is silent */
 	type_number character; /* that stands for all of its kind; NO_TYPE: none was seen */
 };
 
@@ -64,6 +76,19 @@ struct error *siblings_may_be_plain(struct sibling_search *search, allocation_id
 /* Like siblings_compare(), for arrays. */
 struct error *siblings_compare_array(struct sibling_search *search, allocation_id id,
 				     const struct sibling_type *type, enum resemblance *ret);
+
+/* ---- sibling_silence.c */
+
+/* Set *ret if types of that size may be silent in the leaked one, and mark these. */
+struct error *siblings_want_silent(struct sibling_search *search, allocation_id id,
+				   struct sibling_range range, bool *ret);
+
+/* Count a held one of the size of the type of that number, if that is wanted. */
+struct error *siblings_count_silent(struct sibling_search *search, allocation_id id, size_t number);
+
+/* The number of the type that nearly all have that say as little; 0: none. */
+struct error *siblings_settle_silent(struct sibling_search *search, allocation_id id,
+				     uint32_t *ret_number);
 
 /* ---- sibling_links.c */
 

@@ -3,8 +3,8 @@
 #include "analyzer/types/typing_parts.h"
 
 /*
- * What a program allocates by regcomp() and regexec() has sizes of its own structures, too. The
- * parts of regular expressions that are held tell which sizes these are.
+ * Parts of regular expressions have sizes of the program's own structures, too. Those that are held
+ * tell which sizes the C library asked for.
  */
 
 enum {
