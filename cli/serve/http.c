@@ -15,7 +15,7 @@ enum {
 	MOST_CONNECTIONS = 64,
 	IDLE_SECONDS = 20,
 	USUAL_PAGE = 200,
-	MOST_PAGE = 1000,
+	MOST_PAGE = 5000,
 	MOST_TEXT = 256 << 10,
 };
 
@@ -146,14 +146,15 @@ static enum MHD_Result answer_state(const struct exchange *exchange)
 	return respond_json(exchange, MHD_HTTP_OK, &writer);
 }
 
-/* Do the job of the argument; true if there is something to answer. */
+/* Do the job; true if there is something to answer. A mistake of the command is none of the page.
+ */
 static bool do_job(const struct exchange *exchange, struct job *job, enum MHD_Result *ret)
 {
 	job->id = argument_of(exchange, "id");
 	if (!work_do(exchange->http->work, job, socket_of(exchange)))
 		*ret = respond_error(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "cancelled");
 	else if (job->complaint)
-		*ret = respond_error(exchange, MHD_HTTP_BAD_REQUEST, job->complaint);
+		*ret = respond_error(exchange, MHD_HTTP_OK, job->complaint);
 	else
 		return true;
 	return false;

@@ -11,7 +11,7 @@ import unittest
 
 from browser import PROGRAM, Browser
 from engines import node_modules
-from harness import TIMEOUT, LiveTest, ask, number, snap, tables
+from harness import TIMEOUT, LiveTest, number, snap, tables
 from served import Server
 
 WIDE, NARROW = 1280, 390  # a desktop, a telephone
