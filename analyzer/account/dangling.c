@@ -191,6 +191,52 @@ struct error *dangling_find(struct analysis *analysis, const struct bitmap *owne
 	return NULL;
 }
 
+/* The first word of the range that is the wanted one; what the core lacks is skipped. */
+static bool find_word(const struct image *image, struct memory_range range, uint64_t wanted,
+		      uint64_t *ret_place)
+{
+	const unsigned int step = image_word_size(image);
+
+	for (uint64_t at = range.start; at < range.end;) {
+		const struct region *region = image_find(image, at);
+		uint64_t end = region && region->end < range.end ? region->end : range.end;
+
+		for (; region && region->bytes && end - at >= step; at += step) {
+			if (load_word(region->bytes + (at - region->start), step) != wanted)
+				continue;
+			*ret_place = at;
+			return true;
+		}
+		at = end;
+	}
+	return false;
+}
+
+struct error *dangling_find_freed_holder(struct analysis *analysis, allocation_id id,
+					 struct freed_holder *ret, bool *ret_found)
+{
+	const struct allocation_index *index = analysis_index(analysis);
+	const struct bitmap *used = allocation_used(index);
+	struct progress *progress = analysis_progress(analysis);
+	uint64_t address = allocation_start(index, id);
+
+	progress_begin(progress, "reading freed memory", 0);
+	for (allocation_id block = 0; block < used->count; block++) {
+		uint64_t start = allocation_start(index, block);
+		struct memory_range range = { start, start + allocation_size(index, block) };
+
+		if (bitmap_get(used, block))
+			continue;
+		TRY(progress_check(progress, range.end - range.start));
+		if (find_word(analysis_image(analysis), range, address, &ret->place)) {
+			ret->block = block;
+			*ret_found = true;
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
 char *dangling_name(const struct analysis *analysis, const struct dangling *dangling)
 {
 	_cleanup_(free) char *name = NULL, *word = NULL;

@@ -35,5 +35,18 @@ struct danglings {
 struct error *dangling_find(struct analysis *analysis, const struct bitmap *owners,
 			    struct danglings *ret);
 
+/* The first word of freed memory that is the allocation's address. */
+struct freed_holder {
+	allocation_id block; /* that it is in */
+	uint64_t place;
+};
+
+/*
+ * What held the allocation and was freed before it, as far as its words have not been overwritten;
+ * false: nothing is found. Reads all freed memory.
+ */
+struct error *dangling_find_freed_holder(struct analysis *analysis, allocation_id id,
+					 struct freed_holder *ret, bool *ret_found);
+
 /* "Session.next", "cache (server)", "size 0x40 +0x8"; to be freed. */
 char *dangling_name(const struct analysis *analysis, const struct dangling *dangling);

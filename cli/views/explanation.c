@@ -7,6 +7,7 @@
 #include "analyzer/kinds/links.h"
 #include "analyzer/kinds/type_reason.h"
 #include "cli/views/anchor_row.h"
+#include "cli/views/leak_root_row.h"
 #include "cli/views/rows.h"
 
 #include <limits.h>
@@ -628,24 +629,6 @@ static struct error *write_best_ways(struct describer *describer, allocation_id 
 	return NULL;
 }
 
-static void explain_leak_root(struct describer *describer, const struct leak_root *root)
-{
-	static const struct table table = TABLE(
-		"leak root",
-		"The allocation at 0x{address} is[ in a ring of {ring} leaked allocations with no references from outside][ {why}]\n"
-		"[It is a leak root: losing it leaked {owned} {owned|allocation|allocations}, 0x{bytes} ({bytes,}) bytes][It is a leak root{alone}]",
-		{ "address", VALUE_ADDRESS }, { "why", VALUE_TEXT }, { "ring", VALUE_COUNT },
-		{ "owned", VALUE_COUNT }, { "bytes", VALUE_BYTES }, { "alone", VALUE_TEXT });
-	struct report *report = describer->report;
-	bool owner = root->owned_count > 1;
-
-	report_single(
-		report, &table, allocation_start(analysis_index(describer->analysis), root->id),
-		root->members > 1 ? NULL : "unreferenced: nothing in use refers to it",
-		VALUE_IF(root->members > 1, root->members), VALUE_IF(owner, root->owned_count),
-		root->owned_bytes, owner ? NULL : "; nothing else leaked with it");
-}
-
 /* The head, and the chain from a source to the allocation, its first link by a table. */
 static struct error *write_chain_from(struct describer *describer, enum chain_source source,
 				      const struct table *head, const struct table *first,
@@ -688,8 +671,9 @@ static struct error *explain_leaked(struct describer *describer, allocation_id i
 	struct error *error = NULL;
 
 	if (root) {
-		explain_leak_root(describer, root);
+		leak_root_row(describer->report, describer->analysis, root);
 		describe_likely(describer, id);
+		error = freed_holder_row(describer->report, describer->analysis, id);
 	} else {
 		error = explain_dependent(describer, id);
 	}

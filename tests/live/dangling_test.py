@@ -32,6 +32,9 @@ int main(int count, char **)
 	queue = new std::vector<peer *>;
 	queue->reserve(64);
 	setvbuf(stdout, (char *)malloc(4096), _IOFBF, 4096);
+	session *holder = (session *)calloc(3, sizeof(session));
+	holder[1].to = make_peer(300);
+	printf("lost %p held at %p\n", (void *)holder[1].to, (void *)&holder[1].to);
 	for (long i = 0; i < 40; i++) {
 		session *made = (session *)calloc(1, sizeof(session));
 		made->id = i;
@@ -46,6 +49,9 @@ int main(int count, char **)
 		free(queue->back());
 		queue->pop_back();
 	}
+	if (frees)
+		free(holder); /* before what it holds */
+	holder = nullptr;
 	int number = 0;
 	for (session *one = sessions; one; one = one->next)
 		if (frees && ++number % 6 == 1) {
@@ -79,6 +85,11 @@ class DanglingTest(LiveTest):
         only = rows("dangling", "-q", core, "dangling", "used", "--size", "0x38")
         self.assertEqual([row["references"] for row in only], [7])
 
+        lost = next(line.split() for line in said if line.startswith("lost"))
+        explained = ask("-q", core, "explain", lost[1]).stdout
+        self.assertRegex(explained, "What held it was freed first: the free block at 0x[0-9a-f]+ "
+                         rf"of size \d+ \(0x[0-9a-f]+\) still has its address, at {lost[4]}")
+
     def test_with_debug_information(self):
         program = self.compile("freed", compiler="c++", flags=("-g",), text=PROGRAM)
         self.check(program, ("session.to", "last (freed)"))
@@ -92,7 +103,9 @@ class DanglingTest(LiveTest):
 
     def test_nothing_dangles(self):
         program = self.compile("freed", compiler="c++", flags=("-g",), text=PROGRAM)
-        found, text, *_ = self.dangling(program)
+        found, text, core, said = self.dangling(program)
+        lost = next(line.split() for line in said if line.startswith("lost"))
+        self.assertNotIn("freed first", ask("-q", core, "explain", lost[1]).stdout)
         self.assertEqual(found, [])
         self.assertIn("0 references of 0 members lead to freed memory.", text)
 
