@@ -152,10 +152,10 @@ static void run_commands(struct session *session, const struct options *options)
 		session_doubt(session);
 }
 
-/* `heapcore help` needs no core, unless there is one of that name. */
-static bool asks_for_help(const struct options *options)
+/* `heapcore help` and the like need no core, unless there is one of that name. */
+static bool needs_no_core(const struct options *options)
 {
-	return options->core && strcmp(options->core, "help") == 0 &&
+	return options->core && command_stands_alone(options->core) &&
 	       access(options->core, F_OK) < 0;
 }
 
@@ -245,6 +245,18 @@ static int analyse_kept(struct session *session, struct options *options)
 	return session_status(session);
 }
 
+static int execute_alone(struct session *session, const struct options *options)
+{
+	struct error *error =
+		options->format ? report_format_find(options->format, &session->format) : NULL;
+
+	if (error)
+		session_complain(session, error);
+	else
+		execute_words(session, options->words - 1, options->word_count + 1);
+	return session_status(session);
+}
+
 static int look_into_core(int count, char **arguments)
 {
 	_cleanup_(options_deinit) struct options options;
@@ -281,9 +293,8 @@ static int look_into_core(int count, char **arguments)
 		if (error)
 			session_complain(&session, error);
 		status = session_status(&session);
-	} else if (asks_for_help(&options)) {
-		execute_words(&session, options.words - 1, options.word_count + 1);
-		status = session_status(&session);
+	} else if (needs_no_core(&options)) {
+		status = execute_alone(&session, &options);
 	} else if (options.kept) {
 		status = analyse_kept(&session, &options);
 	} else if (options.process) {

@@ -247,7 +247,7 @@ static void check(struct argp_state *state)
 		argp_error(state,
 			   "if the core comes from standard input, give commands as arguments");
 	if (options->core && options->word_count > 0 && options->words[0][0] == '-' &&
-	    strcmp(options->core, "help") != 0)
+	    !command_stands_alone(options->core))
 		refuse_unknown_option(state, options->words[0]);
 	if (options->truncation_check && options->word_count + options->given_count > 0)
 		argp_error(state, "-t takes no commands");
@@ -369,7 +369,7 @@ struct met {
 static void meet_word(struct met *met, const char *word)
 {
 	bool stands_alone =
-		(takes_cores(word) || strcmp(word, "help") == 0) && access(word, F_OK) < 0;
+		(takes_cores(word) || command_stands_alone(word)) && access(word, F_OK) < 0;
 
 	if (met->core || stands_alone) {
 		met->command = met->word ? met->command : command_find(word);

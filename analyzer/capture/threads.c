@@ -49,11 +49,11 @@ struct error *process_refusal(pid_t process)
 	if (failure == EPERM && holds_back_other_processes(&scope))
 		return error_create(
 			ERROR_NOT_SUPPORTED,
-			"process %d may not be traced: /proc/sys/kernel/yama/ptrace_scope is %d%s",
+			"process %d may not be traced: /proc/sys/kernel/yama/ptrace_scope is %d%s; see 'heapcore doctor'",
 			process, scope, scope < 3 ? ", so only root may" : "");
 	return error_create(
 		ERROR_NOT_SUPPORTED,
-		"process %d may not be traced: ptrace(2) is refused (%s); in a container, allow it by --cap-add=SYS_PTRACE",
+		"process %d may not be traced: ptrace(2) is refused (%s); in a container, allow it by --cap-add=SYS_PTRACE; see 'heapcore doctor'",
 		process, strerror(failure));
 }
 

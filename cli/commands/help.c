@@ -151,5 +151,6 @@ const struct command command_help = {
 	.word = WORD_COMMAND,
 	.parse = help_parse,
 	.arguments_size = sizeof(struct help_arguments),
+	.stands_alone = true,
 	.control = help_control,
 };

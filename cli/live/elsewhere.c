@@ -19,6 +19,11 @@ struct error *snapshot_take(pid_t process, const struct core_options *options,
 	return refuse();
 }
 
+bool watch_is_built(void)
+{
+	return false;
+}
+
 struct error *watch_start(const struct watch_options *options, int *ret)
 {
 	return refuse();

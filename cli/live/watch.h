@@ -50,6 +50,9 @@ struct watch_options {
 	bool again;	     /* not the first time: nobody sees what it writes */
 };
 
+/* False: heapcore was built to read cores only. */
+bool watch_is_built(void);
+
 /* Start the watcher, and by it the program. *ret is the socket. */
 struct error *watch_start(const struct watch_options *options, int *ret);
 

@@ -51,6 +51,13 @@ const struct command *command_find(const char *name)
 	return !set_find(name) && count_beginning(name, &beginning) == 1 ? beginning : NULL;
 }
 
+bool command_stands_alone(const char *word)
+{
+	const struct command *command = command_find(word);
+
+	return command && command->stands_alone && strcmp(command->name, word) == 0;
+}
+
 static const char *command_name(const void *data, size_t number)
 {
 	return commands[number] ? commands[number]->name : NULL;

@@ -29,6 +29,9 @@ struct error *script_run_path(struct session *session, const char *path);
 /* The command of that name, or NULL. */
 const struct command *command_find(const char *name);
 
+/* True if the word, in place of a core, is the name of a command that stands alone. */
+bool command_stands_alone(const char *word);
+
 /* The error for an unknown command; suggests similar names. */
 struct error *command_unknown(const char *name);
 

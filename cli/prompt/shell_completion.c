@@ -123,7 +123,7 @@ static void complete(int count, char **words)
 			return complete_mode(modes[i].parser, count - core - 1, words + core + 1);
 	if (strcmp(words[core], "diff") == 0 || strcmp(words[core], "report") == 0)
 		return;
-	if (!has_process && strcmp(words[core], "help") != 0)
+	if (!has_process && !command_stands_alone(words[core]))
 		core++;
 	line = (struct line){ .words = words + core, .count = (size_t)(count + 1 - core) };
 	completion_write(&line, stdout);
