@@ -76,8 +76,8 @@ struct command {
 	 */
 	bool (*shorten)(void *arguments, uint64_t count);
 	bool sums_up; /* its lines are sums: in a pipe and a file, too, the largest are enough */
-	bool stands_alone; /* `heapcore NAME` needs no core, unless a file has that name */
-	size_t arguments_size;		  /* of the struct that parse fills in, zeroed before */
+	bool stands_alone;     /* `heapcore NAME` needs no core, unless a file has that name */
+	size_t arguments_size; /* of the struct that parse fills in, zeroed before */
 	void (*release)(void *arguments); /* frees what parse took; or NULL */
 
 	/* Its answer tells contents of memory, whatever is left out of it. */

@@ -54,7 +54,7 @@ static struct error *count(struct search *search, struct dangling row, allocatio
 	return NULL;
 }
 
-/* Where a word of an owner counts: elements of arrays count together. */
+/* The offset at which a word of an owner counts: elements of arrays count together. */
 static uint64_t offset_of_row(const struct search *search, kind_key kind, uint64_t offset)
 {
 	const struct typing *typing = analysis_typing(search->analysis);

@@ -1,7 +1,7 @@
 /*
  * Dangling references: words of memory in use that lead to what was freed.
  *
- * Whoever follows one uses memory after it was freed. Each row counts those of one member of one
+ * Code that follows one uses memory after it was freed. Each row counts those of one member of one
  * kind of allocations, or of one static variable. Words that hold nothing any more, as in spare
  * room of a container, and words of stacks, which are often stale, are left out. A word in use may
  * be stale, too: the program knows whether it will follow it.
@@ -29,8 +29,8 @@ struct danglings {
 };
 
 /*
- * Those of the owners, which are used; if these are all, of static memory as well. ret is empty.
- * Builds what it needs.
+ * Count words of the owners, which are used; if these are all, of static memory as well. ret is
+ * empty. Builds what it needs.
  */
 struct error *dangling_find(struct analysis *analysis, const struct bitmap *owners,
 			    struct danglings *ret);
@@ -42,8 +42,8 @@ struct freed_holder {
 };
 
 /*
- * What held the allocation and was freed before it, as far as its words have not been overwritten;
- * false: nothing is found. Reads all freed memory.
+ * Find what held the allocation and was freed before it: its words may have been overwritten since.
+ * Reads all freed memory.
  */
 struct error *dangling_find_freed_holder(struct analysis *analysis, allocation_id id,
 					 struct freed_holder *ret, bool *ret_found);

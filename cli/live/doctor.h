@@ -1,5 +1,5 @@
 /*
- * What this system lets heapcore do: trace processes, get cores, keep them, find debug information.
+ * Checks of what this system lets heapcore do: trace processes, get cores, keep them, find debug information.
  */
 #pragma once
 

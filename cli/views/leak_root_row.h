@@ -1,5 +1,5 @@
 /*
- * What is known of a leak root by itself: what its loss leaked, and what freed memory held it.
+ * Rows of a leak root by itself: what its loss leaked, and what freed memory held it.
  */
 #pragma once
 
