@@ -419,6 +419,17 @@ const struct allocation_index *heaps_index(const struct heaps *heaps)
 	return heaps->index;
 }
 
+void heaps_ignore_bits(const struct heaps *heaps, uint64_t bits)
+{
+	allocation_set_tag_bits(heaps->index, heaps->slots->context.program->ignored_bits | bits);
+}
+
+struct error *heaps_set_collectable(const struct heaps *heaps, const struct bitmap *set)
+{
+	return allocation_add_trait(heaps->index, TRAIT_COLLECTABLE, set,
+				    heaps->slots->context.account);
+}
+
 bool heaps_tell(const struct heaps *heaps, uint64_t address, char *ret, size_t size)
 {
 	const struct slots *slots = awake(heaps);

@@ -36,6 +36,13 @@ struct error *heaps_wake(const struct heaps *heaps);
 const struct allocation_index *heaps_index(const struct heaps *heaps);
 
 /*
+ * Called by runtimes, before references are read: words have these bits beside an address; a
+ * collector of a language frees those allocations, which its allocator does not know.
+ */
+void heaps_ignore_bits(const struct heaps *heaps, uint64_t bits);
+struct error *heaps_set_collectable(const struct heaps *heaps, const struct bitmap *set);
+
+/*
  * Describe what an allocator uses an address of its bookkeeping, or the start of a free block, for:
  * the words after "it is". False if there is nothing to say.
  */

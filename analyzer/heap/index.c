@@ -417,6 +417,21 @@ void allocation_set_tag_bits(struct allocation_index *index, uint64_t tag_bits)
 	index->bounds.tag_bits = tag_bits;
 }
 
+struct error *allocation_add_trait(struct allocation_index *index, enum block_trait trait,
+				   const struct bitmap *set, struct memory_account *account)
+{
+	const struct bitmap *known = allocation_having(index, trait);
+	struct bitmap *having = &index->traits[__builtin_ctz(trait)], all = { 0 };
+
+	TRY(bitmap_init_minus(&all, set, NULL, account));
+	if (known)
+		bitmap_or(&all, known);
+	/* The old one may be in a side file. */
+	bitmap_deinit(having);
+	*having = all;
+	return NULL;
+}
+
 void allocation_set_stale_links(struct allocation_index *index, stale_link_test test,
 				const void *data, bool lead_anywhere)
 {

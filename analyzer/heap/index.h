@@ -97,8 +97,12 @@ const struct bitmap *allocation_having(const struct allocation_index *index,
 typedef unsigned int (*stale_link_test)(const void *data, const struct allocation_index *index,
 					uint64_t start, const uint64_t words[4]);
 
-/* Set once, before the index is used: to find addresses, it does not look at these bits. */
+/* Set before references are read: to find addresses, it does not look at these bits. */
 void allocation_set_tag_bits(struct allocation_index *index, uint64_t tag_bits);
+
+/* Give the allocations of the set the trait, too. */
+struct error *allocation_add_trait(struct allocation_index *index, enum block_trait trait,
+				   const struct bitmap *set, struct memory_account *account);
 
 /*
  * Set once, before the index is used; data is borrowed. lead_anywhere: some may be in an allocation

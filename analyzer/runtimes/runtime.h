@@ -62,8 +62,9 @@ struct object_space {
 	ARRAY(struct object_name) names;  /* of the objects that have one, for paths */
 	ARRAY(struct named_range) ranges; /* of its own memory, by address; they do not overlap */
 	struct budget steps;		  /* of visits of links: damage may have all share theirs */
-	bool has_objects;		  /* find_objects() found some */
-	bool has_ended; /* the program left them to the system: none is leaked by it */
+	uint64_t tag_bits; /* of words, beside an address; set by open() or find_objects() */
+	bool has_objects;  /* find_objects() found some */
+	bool has_ended;	   /* the program left them to the system: none is leaked by it */
 };
 
 /* How a runtime keeps an object. */
@@ -283,6 +284,11 @@ struct runtime {
 	 * references. Called early, behind find_objects() only if there is is_link().
 	 */
 	struct error *(*find_unused)(struct object_space *space, struct unused *ret);
+	/*
+	 * Optional, with is_link(): whether its collector frees the allocation, an object or a part
+	 * of one, once nothing refers to it. NULL: its allocator knows, or it counts references.
+	 */
+	bool (*is_collected)(const struct object_space *space, allocation_id id);
 	/*
 	 * Objects with a count are freed when all references are gone, and cycles of them by a
 	 * collector, unless it keeps them: then these are leaked. Needs is_link().

@@ -149,6 +149,19 @@ static struct error *open_space(const struct runtime *runtime,
 	return NULL;
 }
 
+/* Say what the collector of a language frees among blocks of malloc(). */
+static struct error *set_collectable(const struct object_space *space)
+{
+	size_t count = allocation_count(space->index);
+	_cleanup_(bitmap_deinit) struct bitmap set = { 0 };
+
+	TRY(bitmap_init(&set, count, space->account));
+	for (size_t i = 0; i < count; i++)
+		if (space->runtime->is_collected(space, (allocation_id)i))
+			bitmap_set(&set, i);
+	return heaps_set_collectable(space->heaps, &set);
+}
+
 static struct error *find_objects_of(struct runtimes *list, struct object_space *space,
 				     struct debug *debug)
 {
@@ -157,7 +170,11 @@ static struct error *find_objects_of(struct runtimes *list, struct object_space 
 	if (!space->has_objects)
 		release_space(space);
 	list->has_objects |= space->has_objects;
-	return error;
+	if (error || !space->has_objects)
+		return error;
+	if (space->tag_bits)
+		heaps_ignore_bits(space->heaps, space->tag_bits);
+	return space->runtime->is_collected ? set_collectable(space) : NULL;
 }
 
 /* Not all programs give the size that there is. */

@@ -1,3 +1,4 @@
+#include "analyzer/analysis/liveness.h"
 #include "analyzer/kinds/types.h"
 
 #include "analyzer/classify/reference_judge.h"
@@ -198,4 +199,39 @@ TEST(how_objects_are_kept_is_told)
 	assert_string_equal(text, "immortal");
 	assert_false(runtimes_tell(runtimes, process_find(&toys.process, toys.other), text,
 				   sizeof(text)));
+}
+
+static bool is_no_link(const struct object_space *space, allocation_id source, allocation_id target,
+		       uint64_t word, uint64_t place)
+{
+	return false;
+}
+
+static bool is_collected(const struct object_space *space, allocation_id id)
+{
+	return object_class_of(space, id) != 0;
+}
+
+TEST(objects_that_a_collector_frees_are_garbage)
+{
+	_cleanup_(process_deinit) struct process process;
+	struct runtime collected = runtime_toy;
+	const struct runtime *const list[] = { &collected, NULL };
+	uint64_t lost, held, block;
+
+	collected.is_link = is_no_link;
+	collected.is_collected = is_collected;
+	process_init(&process, &GLIBC_2_36);
+	block = process_allocate(&process, 0x30);
+	held = process_allocate(&process, 0x30);
+	lost = make(&process, ACCOUNT, 1, held);
+	process_finish(&process);
+	process_open(&process, STAGE_IMAGE);
+	analysis_set_runtimes(process.analysis, list);
+	assert_no_error(analysis_need(process.analysis, STAGE_REACHABILITY));
+	assert_int_equal(liveness_of(process.analysis, process_find(&process, lost)),
+			 STATE_GARBAGE);
+	assert_int_equal(liveness_of(process.analysis, process_find(&process, held)), STATE_HELD);
+	assert_int_equal(liveness_of(process.analysis, process_find(&process, block)),
+			 STATE_LEAKED);
 }
