@@ -30,7 +30,7 @@ enum {
 	LEAST_DIRECT = 128 << 10,
 	LEAST_CHUNK = 32,
 	PAGE_BYTES = 4096,
-	/* Of the state. */
+	/* Offsets in the state. */
 	TOP_SIZE = 16,
 	TOP = 32,
 	BINS = 56,

@@ -48,7 +48,7 @@ LAYERS = [
 ]
 
 # Which languages there are, only their runtimes know.
-LANGUAGE = re.compile(r"(?<![a-z])(crystal|guile|ecl|lisp|python|ruby|perl|php)(?![a-z])", re.IGNORECASE)
+LANGUAGE = re.compile(r"(?<![a-z])(crystal|guile|ecl|lisp|python|ruby|perl|php|lua)(?![a-z])", re.IGNORECASE)
 NO_LANGUAGE = ("analyzer/account", "analyzer/analysis", "analyzer/classify",
                "analyzer/diff", "analyzer/gate", "analyzer/graph",
                "analyzer/heap", "analyzer/kinds")
