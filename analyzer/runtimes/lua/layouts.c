@@ -1,5 +1,5 @@
 /*
- * The layouts of Lua's versions; scripts of docs/inside/lua.md print them from the sources.
+ * The layouts of Lua's versions, by lstate.h, lobject.h and lj_obj.h of each, as binaries have them.
  */
 #include "analyzer/runtimes/lua/lua.h"
 
