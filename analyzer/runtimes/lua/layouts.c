@@ -1,5 +1,6 @@
 /*
- * The layouts of Lua's versions, by lstate.h, lobject.h and lj_obj.h of each, as binaries have them.
+ * The layouts of Lua's versions, by lstate.h, lobject.h and lj_obj.h of each, as binaries have
+ * them.
  */
 #include "analyzer/runtimes/lua/lua.h"
 
