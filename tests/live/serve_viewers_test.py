@@ -4,25 +4,13 @@ A browser looks into a core by the page of heapcore serve: each view shows what 
 links lead on, Back and reload find it again, nothing complains, and nothing is asked of other hosts.
 """
 
-import os
-import random
 import time
 import unittest
 
-from browser import PROGRAM, Browser
-from engines import node_modules
-from harness import TIMEOUT, LiveTest, number, snap, tables
-from served import Server
+from browser import Browser
+from harness import TIMEOUT, number, snap, tables
+from looked_into import NARROW, VIEWS, WIDE, LookingTest
 
-WIDE, NARROW = 1280, 390  # a desktop, a telephone
-CLICKS = 300
-# The view, and a text that it must show of the core of owners.c
-VIEWS = {
-    "overview": "conns (owners)", "tree": "conns (owners)", "kinds": "struct conn", "classes": "kinds",
-    "objects": "320 allocations", "leaks": "probably struct conn", "threads": "main", "bill": "glibc",
-    "fragmentation": "Arenas", "command": "help", "command/count used": "320", "class/struct conn": "150 allocations",
-    "find/conns": "conns", "nothing": "No such view",
-}
 # Names that would be elements if they were markup
 MARKED_UP = """
 #include <cstdio>
@@ -42,65 +30,12 @@ int main()
 """
 # What a browser logs of an answer 400, which is a command that cannot be: a search tries several.
 WRONG_COMMAND = "status of 400"
-SETTLED = ("new Promise((done) => { const check = () => document.getElementById('main')"
-           ".getAttribute('aria-busy') === 'false' ? done(null) : setTimeout(check, 20); setTimeout(check, 50); })")
 
 
-@unittest.skipUnless(PROGRAM, "there is no chromium")
-class ServeViewersTest(LiveTest):
-    def serve(self, *cores):
-        self.server = Server("--no-open", *cores)
-        self.addCleanup(self.server.stop)
-        self.server.wait_until_ready()
-        self.host = f"http://{self.server.host}"
-
-    def serve_owners(self):
-        process = self.start([self.compile("owners", "owners.c", flags=("-g", "-O2"))])
-        self.core = snap(process, self.path("core"))
-        self.serve(self.core)
-
-    def browse(self, width=WIDE):
-        self.browser = Browser(width=max(width, 500))
-        self.addCleanup(self.browser.close)
-        self.browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900,
-                          deviceScaleFactor=1, mobile=False)
-        self.browser.go(self.server.line.strip())
-        self.settle()
-
-    def settle(self):
-        self.browser.run(SETTLED)
-
-    def wait(self, expression):
-        end = time.monotonic() + TIMEOUT
-        while not self.browser.run(expression):
-            self.assertLess(time.monotonic(), end, expression)
-            time.sleep(0.05)
-        self.settle()
-
-    def visit(self, place):
-        self.browser.run(f"location.hash = {'#/' + place!r}")
-        self.settle()
-
-    def text(self, selector="main"):
-        return self.browser.run(f"document.querySelector({selector!r}).innerText")
-
-    def click(self, selector, text):
-        """Click the element whose text begins so, and wait for what it leads to."""
-        self.wait(f"[...document.querySelectorAll({selector!r})].some((one) => one.textContent.startsWith({text!r}))")
-        self.browser.run(f"[...document.querySelectorAll({selector!r})].find((one) => "
-                         f"one.textContent.startsWith({text!r})).click()")
-        self.settle()
-
-    def check_quiet(self, *expected):
-        self.assertEqual([one for one in self.browser.complaints() if not any(text in str(one) for text in expected)], [])
-        self.assertEqual([url for url in self.browser.requests()
-                          if not url.startswith((self.host, "about:", "data:"))], [])
-
-    def check_fits(self):
-        self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"),
-                             self.browser.run("window.innerWidth"), self.browser.run("location.hash"))
-        self.assertEqual(self.browser.run("[...document.querySelectorAll('[role=alert]')].map((one) => one.textContent)"),
-                         [], self.browser.run("location.hash"))
+class ServeViewersTest(LookingTest):
+    def core_of_text(self, text, name="core"):
+        program = self.compile("marked_up", text=text, compiler="g++", flags=("-g", "-O1"))
+        return snap(self.start([program]), self.path(name))
 
     def test_views_at_both_widths(self):
         self.serve_owners()
@@ -176,10 +111,6 @@ class ServeViewersTest(LiveTest):
         self.wait("location.hash.includes('filter')")
         self.assertEqual(sorted(self.browser.run(rows)), ["tag<img>", "tag<script>"])
         self.check_quiet()
-
-    def core_of_text(self, text, name="core"):
-        program = self.compile("marked_up", text=text, compiler="g++", flags=("-g", "-O1"))
-        return snap(self.start([program]), self.path(name))
 
     def test_names_are_no_markup(self):
         self.serve(self.core_of_text(MARKED_UP))
@@ -267,37 +198,6 @@ class ServeViewersTest(LiveTest):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
 
-    def test_random_clicks(self):
-        """What a person may click on never leads to an error."""
-        self.serve_owners()
-        self.browse(NARROW)
-        draw = random.Random(4711)
-        for i in range(CLICKS):
-            count = self.browser.run("(window.targets = [...document.querySelectorAll('a[href], main button, main summary, main select')]"
-                                     ".filter((one) => one.offsetParent !== null && one.id !== 'skip')).length")
-            self.browser.run(f"window.targets[{draw.randrange(count)}].click()")
-            self.settle()
-            if i % 10 == 0:
-                self.check_fits()
-            if draw.random() < 0.1:
-                self.browser.run("history.back()")
-                self.settle()
-        self.check_quiet()
-
-    def test_axe_finds_nothing_serious(self):
-        with open(os.path.join(node_modules("axe-core"), "axe-core", "axe.min.js"), encoding="utf-8") as file:
-            axe = file.read()
-        self.serve_owners()
-        for scheme in ("light", "dark"):
-            self.browse()
-            self.browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-            self.browser.run(axe + "; null")
-            for view in VIEWS:
-                self.visit(view)
-                found = self.browser.run("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations.filter("
-                                         "(one) => ['serious', 'critical'].includes(one.impact)).map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html)]))")
-                self.assertEqual(found, [], f"{view}, {scheme}")
-
     def test_without_the_printed_link(self):
         self.serve_owners()
         self.browser = Browser()
@@ -305,7 +205,6 @@ class ServeViewersTest(LiveTest):
         self.browser.go(self.host + "/")
         self.assertNotIn("conns", self.browser.run("document.body.innerText"))
         self.assertEqual(self.server.stop()[0], 0)
-
 
 if __name__ == "__main__":
     unittest.main()
