@@ -413,13 +413,28 @@ def damage(core, path, words):
         yield path
 
 
-def needs_i386(compiler="gcc"):
-    """Skipped where the compiler has no libraries for i386."""
+@functools.cache
+def what_i386_lacks(compiler):
+    """Why programs for i386 cannot be built or run here, or None."""
     header = "new" if "++" in compiler else "stdlib.h"
-    result = run(compiler, "-m32", "-x", "c++" if "++" in compiler else "c", "-o", "/dev/null",
-                 "-", input=f"#include <{header}>\nint main() {{ return 0; }}\n", stdin=None)
-    if result.returncode != 0:
-        raise Skipped(f"there is no {compiler} for i386")
+    with tempfile.TemporaryDirectory(prefix="heapcore-") as folder:
+        program = os.path.join(folder, "program")
+        result = run(compiler, "-m32", "-x", "c++" if "++" in compiler else "c", "-o", program,
+                     "-", input=f"#include <{header}>\nint main() {{ return 0; }}\n", stdin=None)
+        if result.returncode != 0:
+            return f"there is no {compiler} for i386"
+        try:
+            run(program)
+        except OSError:
+            return "the kernel runs no programs for i386"
+    return None
+
+
+def needs_i386(compiler="gcc"):
+    """Skipped where programs for i386 cannot be built or run."""
+    lack = what_i386_lacks(compiler)
+    if lack:
+        raise Skipped(lack)
 
 
 def is_core(path):
