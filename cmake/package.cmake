@@ -40,7 +40,7 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Loaded by name when it is needed, so dpkg-shlibdeps does not see it.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS libcapstone${CAPSTONE_MAJOR})
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcapstone${CAPSTONE_MAJOR}, libmicrohttpd12t64 | libmicrohttpd12")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS gdb)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "what the memory of a process is, from its core")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION

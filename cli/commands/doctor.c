@@ -19,7 +19,7 @@ static struct error *doctor_control(struct session *session, const void *argumen
 				    struct report *report)
 {
 	static const struct table table =
-		TABLE("check", "{state}: {of}: {finding}[\n    to change it: {change}]",
+		TABLE("diagnosis", "{state}: {of}: {finding}[\n    to change it: {change}]",
 		      { "state", VALUE_TEXT }, { "of", VALUE_TEXT }, { "finding", VALUE_TEXT },
 		      { "change", VALUE_TEXT });
 	struct writing writing = { report, 0 };

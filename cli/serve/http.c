@@ -3,10 +3,10 @@
 #include "analyzer/base/text.h"
 #include "analyzer/report/page/page.h"
 #include "analyzer/report/values.h"
+#include "cli/serve/microhttpd.h"
 #include "cli/serve/page_files.h"
 
 #include <inttypes.h>
-#include <microhttpd.h>
 #include <string.h>
 
 enum {
@@ -20,6 +20,7 @@ enum {
 };
 
 struct http {
+	struct microhttpd library;
 	struct MHD_Daemon *daemon;
 	struct guard *guard;
 	struct work *work;
@@ -52,6 +53,11 @@ static const struct header {
 
 /* ---- answers */
 
+static const struct microhttpd *library_of(const struct exchange *exchange)
+{
+	return &exchange->http->library;
+}
+
 /* Takes the response over; NULL: memory was short, and the connection ends. */
 static enum MHD_Result respond(const struct exchange *exchange, unsigned int status,
 			       struct MHD_Response *response, const char *type)
@@ -61,20 +67,21 @@ static enum MHD_Result respond(const struct exchange *exchange, unsigned int sta
 	if (!response)
 		return MHD_NO;
 	for (size_t i = 0; i < COUNT_OF(headers); i++)
-		MHD_add_response_header(response, headers[i].name, headers[i].value);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	result = MHD_queue_response(exchange->connection, status, response);
-	MHD_destroy_response(response);
+		library_of(exchange)->add_response_header(response, headers[i].name,
+							  headers[i].value);
+	library_of(exchange)->add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	result = library_of(exchange)->queue_response(exchange->connection, status, response);
+	library_of(exchange)->destroy_response(response);
 	return result;
 }
 
 static enum MHD_Result respond_static(const struct exchange *exchange, unsigned int status,
 				      const char *text, const char *type)
 {
-	return respond(
-		exchange, status,
-		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT),
-		type);
+	return respond(exchange, status,
+		       library_of(exchange)->create_response_from_buffer(strlen(text), (void *)text,
+									 MHD_RESPMEM_PERSISTENT),
+		       type);
 }
 
 /* Takes what is in the writer. */
@@ -85,8 +92,8 @@ static enum MHD_Result respond_json(const struct exchange *exchange, unsigned in
 	struct MHD_Response *response = NULL;
 
 	if (!taken.failed)
-		response = MHD_create_response_from_buffer(taken.used, taken.buffer,
-							   MHD_RESPMEM_MUST_FREE);
+		response = library_of(exchange)->create_response_from_buffer(
+			taken.used, taken.buffer, MHD_RESPMEM_MUST_FREE);
 	if (!response)
 		writer_deinit(&taken);
 	return respond(exchange, status, response, "application/json; charset=utf-8");
@@ -107,12 +114,14 @@ static enum MHD_Result respond_error(const struct exchange *exchange, unsigned i
 
 static const char *header_of(const struct exchange *exchange, const char *name)
 {
-	return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+	return library_of(exchange)->lookup_connection_value(exchange->connection, MHD_HEADER_KIND,
+							     name);
 }
 
 static const char *argument_of(const struct exchange *exchange, const char *name)
 {
-	return MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, name);
+	return library_of(exchange)->lookup_connection_value(exchange->connection,
+							     MHD_GET_ARGUMENT_KIND, name);
 }
 
 /* False: it is no number. */
@@ -132,8 +141,8 @@ static bool number_of(const struct exchange *exchange, const char *name, uint64_
 
 static int socket_of(const struct exchange *exchange)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *info = library_of(exchange)->get_connection_info(
+		exchange->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 	return info ? info->connect_fd : -1;
 }
@@ -294,16 +303,16 @@ static enum MHD_Result answer_path(const struct exchange *exchange)
 static enum MHD_Result take_token(const struct exchange *exchange)
 {
 	struct guard *guard = exchange->http->guard;
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = library_of(exchange)->create_response_from_buffer(
+		0, (void *)"", MHD_RESPMEM_PERSISTENT);
 	char cookie[COOKIE_NAME_SIZE + TOKEN_SIZE + 64];
 
 	if (!response)
 		return MHD_NO;
 	snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict", guard->cookie,
 		 guard->token);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
+	library_of(exchange)->add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+	library_of(exchange)->add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/");
 	return respond(exchange, MHD_HTTP_SEE_OTHER, response, "text/plain; charset=utf-8");
 }
 
@@ -311,9 +320,9 @@ static bool has_cookie(const struct exchange *exchange)
 {
 	const struct guard *guard = exchange->http->guard;
 
-	return guard_takes_cookie(
-		guard,
-		MHD_lookup_connection_value(exchange->connection, MHD_COOKIE_KIND, guard->cookie));
+	return guard_takes_cookie(guard,
+				  library_of(exchange)->lookup_connection_value(
+					  exchange->connection, MHD_COOKIE_KIND, guard->cookie));
 }
 
 static bool has_body(const struct exchange *exchange)
@@ -391,12 +400,13 @@ static enum MHD_Result take_request(void *data, struct MHD_Connection *connectio
 
 struct error *http_start(int socket, struct guard *guard, struct work *work, struct http **ret)
 {
-	struct http *http = calloc(1, sizeof(*http));
+	_cleanup_(free) struct http *http = calloc(1, sizeof(*http));
 
 	TRY_MEMORY(http);
+	TRY(microhttpd_load(&http->library));
 	http->guard = guard;
 	http->work = work;
-	http->daemon = MHD_start_daemon(
+	http->daemon = http->library.start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0,
 		NULL, NULL, take_request, http, MHD_OPTION_LISTEN_SOCKET, socket,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)MOST_CONNECTIONS,
@@ -404,16 +414,14 @@ struct error *http_start(int socket, struct guard *guard, struct work *work, str
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MOST_HEADERS,
 		MHD_OPTION_URI_LOG_CALLBACK, begin_request, NULL, MHD_OPTION_NOTIFY_COMPLETED,
 		end_request, NULL, MHD_OPTION_END);
-	if (http->daemon) {
-		*ret = http;
-		return NULL;
-	}
-	free(http);
-	return error_system("the server");
+	if (!http->daemon)
+		return error_system("the server");
+	*ret = take(http);
+	return NULL;
 }
 
 void http_stop(struct http *http)
 {
-	MHD_stop_daemon(http->daemon);
+	http->library.stop_daemon(http->daemon);
 	free(http);
 }

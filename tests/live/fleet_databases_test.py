@@ -22,14 +22,14 @@ TABLES = ("fleet", "fleet leak", "fleet build", "brought leak", "growth", "outli
           "common use", "trend", "doubtful core")
 # One of each command that writes rows, and of sets whose rows are others.
 COMMANDS = (
-    "backtrace", "bill", "count used", "describe used", "diff OTHER", "dump PLACE 40",
+    "backtrace", "bill", "count used", "dangling", "describe used", "diff OTHER", "dump PLACE 40",
     "enumerate used", "explain used", "facts", "find32 1234", "fragmentation", "gate", "list used",
     "list arenas", "list maps", "list modules", "list stacks", "list threads", "list free",
     "memprof sizes", "objects", "path PLACE", "show leaked", "sql SELECT * FROM allocation", "sql .tables",
     "string PLACE", "summarize used", "summarize leaked", "summarize leakroots", "summarize free",
     "tree", "waste")
 # These set something, or write another thing.
-OTHERS = {"export", "help", "overview", "istype", "let", "report", "session"}
+OTHERS = {"doctor", "export", "help", "overview", "istype", "let", "report", "session"}
 
 
 def document(name):
