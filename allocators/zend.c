@@ -100,14 +100,21 @@ static struct error *drop_overlapping(struct zend_heap *heap, struct block_sink 
 	return NULL;
 }
 
-/* The heap counts its bytes in use; a thread may have been about to take or free a block. */
+/*
+ * The heap counts its bytes in use; a thread may have been about to take or free a block, or pages
+ * of a chunk.
+ */
 static void check_counts(struct zend_heap *heap)
 {
+	uint64_t at_once = program_is_at_work(heap->context.program)
+				   ? ZEND_CHUNK
+				   : zend_bins[ZEND_BINS - 1].size;
+
 	array_for_each(space, &heap->spaces) {
 		uint64_t more = space->used > space->size ? space->used - space->size
 							  : space->size - space->used;
 
-		if (more > zend_bins[ZEND_BINS - 1].size)
+		if (more > at_once)
 			heap_damage_note(&heap->counts, space->main + ZEND_HEAP);
 	}
 }

@@ -92,6 +92,14 @@ void program_destroy(struct program *program)
 	free(program);
 }
 
+bool program_is_at_work(const struct program *program)
+{
+	for (size_t i = 0; i < program->thread_count; i++)
+		if (program->threads[i].system_call == SYSTEM_CALL_NONE)
+			return true;
+	return false;
+}
+
 const struct module *program_find_module(const struct program *program, uint64_t address)
 {
 	return LIST_HOLDER(program->modules, program->module_count, start, end, address);

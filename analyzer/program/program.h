@@ -98,6 +98,9 @@ struct error *program_create(const struct image *image, struct findings *finding
 void program_destroy(struct program *program);
 DEFINE_CLEANUP(program_destroy, struct program *)
 
+/* True if a thread waits for nothing: it may be in the midst of changing anything. */
+bool program_is_at_work(const struct program *program);
+
 /* The module that has address in one of its mappings, or NULL. */
 const struct module *program_find_module(const struct program *program, uint64_t address);
 

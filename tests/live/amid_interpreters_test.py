@@ -3,7 +3,7 @@
 Programs in PHP and Perl that are stopped anywhere in the midst of work, also within malloc and the
 collector: what they keep is never lost, nor is anything that they are busy with.
 
-AMID_INTERPRETERS says how often each is stopped, instead of a dozen times.
+AMID_INTERPRETERS says how often each is stopped, instead of a few times.
 """
 
 import os
@@ -14,7 +14,7 @@ import unittest
 
 import harness
 
-TIMES = int(os.environ.get("AMID_INTERPRETERS", "12"))
+TIMES = int(os.environ.get("AMID_INTERPRETERS", "3"))
 KEPT = 500
 
 PHP = f"""<?php

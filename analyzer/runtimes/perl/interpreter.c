@@ -123,22 +123,14 @@ static struct error *add_infos(struct perl *perl, uint64_t address, bool forward
 	return NULL;
 }
 
-/*
- * Perl lowers a stack's top before it reads what it takes off, and raises it behind what it has
- * written: for a moment, the words above are in use, by a thread that waits for nothing.
- */
-static bool is_at_work(const struct program *program)
-{
-	for (size_t i = 0; i < program->thread_count; i++)
-		if (program->threads[i].system_call == SYSTEM_CALL_NONE)
-			return true;
-	return false;
-}
-
 static struct error *add_interpreter(struct perl *perl, uint64_t start,
 				     const struct interpreter *words)
 {
-	bool is_working = is_at_work(perl->space.program);
+	/*
+	 * Perl lowers a stack's top before it reads what it takes off, and raises it behind what
+	 * it has written: for a moment, the words above are in use.
+	 */
+	bool is_working = program_is_at_work(perl->space.program);
 	uint64_t address;
 
 	perl_claim_part(perl, start, PART_INTERPRETER, NO_ALLOCATION);
