@@ -22,7 +22,7 @@ struct alike {
 
 struct silence {
 	struct typing *typing;
-	HASH_TABLE(struct alike) alikes;
+	HASH_TABLE(struct alike) peers;
 	HASH_TABLE(type_number) holders; /* types that have such members */
 };
 
@@ -65,7 +65,7 @@ static bool find_keys(const struct silence *silence, allocation_id id, uint64_t 
 
 static struct alike *find_alike(struct silence *silence, uint64_t key)
 {
-	return table_find(&silence->alikes, key, item, item->key == key);
+	return table_find(&silence->peers, key, item, item->key == key);
 }
 
 static struct error *gather(struct silence *silence, allocation_id id)
@@ -78,7 +78,7 @@ static struct error *gather(struct silence *silence, allocation_id id)
 		return NULL;
 	for (size_t i = 0; i < KEYS; i++)
 		if (!find_alike(silence, keys[i]))
-			TRY(table_append(&silence->alikes, keys[i],
+			TRY(table_append(&silence->peers, keys[i],
 					 (struct alike){ .key = keys[i] }));
 	typing_step_to(silence->typing, id, &step);
 	type = known_type(silence->typing, step.from);
@@ -202,7 +202,7 @@ static struct error *find_silent(struct silence *silence)
 	for (size_t i = 0; i < COUNT_OF(passes); i++) {
 		bitmap_for_each(id, &silence->typing->reached)
 			TRY(passes[i](silence, (allocation_id)id));
-		if (silence->alikes.count == 0)
+		if (silence->peers.count == 0)
 			break;
 	}
 	return NULL;
@@ -211,11 +211,11 @@ static struct error *find_silent(struct silence *silence)
 struct error *infer_silent(struct typing *typing)
 {
 	struct silence silence = { .typing = typing,
-				   .alikes.memory.account = typing->input.account,
+				   .peers.memory.account = typing->input.account,
 				   .holders.memory.account = typing->input.account };
 	struct error *error = find_silent(&silence);
 
-	table_release(&silence.alikes);
+	table_release(&silence.peers);
 	table_release(&silence.holders);
 	return error;
 }

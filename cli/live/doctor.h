@@ -1,5 +1,6 @@
 /*
- * Checks of what this system lets heapcore do: trace processes, get cores, keep them, find debug information.
+ * Checks of what this system lets heapcore do: trace processes, get cores, keep them, find debug
+ * information.
  */
 #pragma once
 
