@@ -514,10 +514,13 @@ struct error *work_start(struct session *session, const char *core, const struct
 
 void work_stop(struct work *work)
 {
+	struct job *next;
+
 	pthread_mutex_lock(&work->lock);
 	work->ending = true;
 	atomic_store(work->interrupted, true);
-	for (struct job *job = take(work->first); job; job = job->next) {
+	for (struct job *job = take(work->first); job; job = next) {
+		next = job->next; /* who waits may release the job at once */
 		job->cancelled = true;
 		tell_done(job);
 	}
