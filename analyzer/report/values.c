@@ -392,6 +392,14 @@ void json_value(struct writer *writer, enum value_kind kind, const struct value 
 		writer_put(writer, '"');
 }
 
+void json_finding(struct writer *writer, const struct finding *finding)
+{
+	writer_text(writer, "\"incomplete\":");
+	writer_text(writer, json_truth(finding->weight == FINDING_INCOMPLETE));
+	writer_text(writer, ",\"message\":");
+	json_text(writer, finding->message);
+}
+
 void xml_text(struct writer *writer, const char *text)
 {
 	size_t size = strlen(text), length;

@@ -46,6 +46,9 @@ void json_key(struct writer *writer, const char *name);
 const char *value_kind_name(enum value_kind kind);
 void json_value(struct writer *writer, enum value_kind kind, const struct value *value);
 
+/* The members of a finding's object. */
+void json_finding(struct writer *writer, const struct finding *finding);
+
 /* For an attribute or an element alike. */
 void xml_text(struct writer *writer, const char *text);
 

@@ -99,18 +99,7 @@ static struct error *take_output(int *ret)
 
 static void set_up(struct server *server, struct mcp_options *given)
 {
-	const char *folder = getenv("TMPDIR");
-	struct session *session = &server->session;
-
-	if (folder && *folder)
-		given->debug.temporary_folder = folder;
-	given->debug.give_up = give_up;
-	given->debug.memory = machine_memory();
-	session_init(session, true);
-	session->quiet = false; /* notes are part of answers */
-	session->debug = &given->debug;
-	session->maximum_memory = given->memory ? given->memory : given->debug.memory;
-	session->no_content = given->no_content;
+	captured_init(&server->session, &given->debug, given->memory, given->no_content);
 	server->folders = take_struct(given->folders);
 	server->unopened = server->folders.core;
 	atomic_flag_clear(&server->telling);
@@ -141,7 +130,6 @@ int mcp_main(int count, char **arguments)
 	set_up(&server, &given);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	vanished_catch();
 	error = serve(&server);
 	if (error)
 		session_complain(&server.session, error);

@@ -1,5 +1,25 @@
 #include "cli/prompt/captured.h"
 
+#include "cli/prompt/machine.h"
+
+void captured_init(struct session *session, struct debug_options *debug, size_t memory,
+		   bool no_content)
+{
+	const char *folder = getenv("TMPDIR");
+
+	if (folder && *folder)
+		debug->temporary_folder = folder;
+	debug->give_up = give_up;
+	debug->memory = machine_memory();
+	session_init(session, true);
+	session->quiet = false;
+	session->colour = COLOUR_NEVER;
+	session->debug = debug;
+	session->maximum_memory = memory ? memory : debug->memory;
+	session->no_content = no_content;
+	vanished_catch();
+}
+
 static void do_nothing(void *data)
 {
 }

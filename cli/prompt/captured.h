@@ -7,6 +7,14 @@
 #include "cli/prompt/lexer.h"
 #include "cli/prompt/reports.h"
 
+/*
+ * Set the session up for a front end that answers: notes are part of answers, and nothing has a
+ * colour. Completes debug, which the session borrows. memory is the most to be used beside the
+ * core, in bytes; 0: the machine's.
+ */
+void captured_init(struct session *session, struct debug_options *debug, size_t memory,
+		   bool no_content);
+
 /* Must stay where it is while commands run. Streams are borrowed. */
 struct captured {
 	struct output output;

@@ -2,8 +2,8 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "cli/prompt/captured.h"
 #include "cli/prompt/machine.h"
-#include "cli/prompt/session.h"
 #include "cli/prompt/switches.h"
 #include "cli/serve/guard.h"
 #include "cli/serve/http.h"
@@ -257,24 +257,6 @@ static struct error *serve(struct session *session, const struct serve_options *
 	return error;
 }
 
-static void set_up(struct session *session, struct serve_options *given)
-{
-	const char *folder = getenv("TMPDIR");
-
-	if (folder && *folder)
-		given->debug.temporary_folder = folder;
-	given->debug.give_up = give_up;
-	given->debug.cache_folder = cache_folder();
-	given->debug.memory = machine_memory();
-	session_init(session, true);
-	session->quiet = false; /* notes are part of answers */
-	session->colour = COLOUR_NEVER;
-	session->debug = &given->debug;
-	session->maximum_memory = given->memory ? given->memory : given->debug.memory;
-	session->no_content = given->no_content;
-	vanished_catch();
-}
-
 int serve_main(int count, char **arguments)
 {
 	_cleanup_(session_deinit) struct session session = { 0 };
@@ -284,7 +266,8 @@ int serve_main(int count, char **arguments)
 	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&serve_parser, count, arguments, 0, NULL, &given))
 		return EXIT_NOT_ANALYSED;
-	set_up(&session, &given);
+	given.debug.cache_folder = cache_folder();
+	captured_init(&session, &given.debug, given.memory, given.no_content);
 	error = serve(&session, &given);
 	free(given.older);
 	if (!error)

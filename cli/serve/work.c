@@ -326,12 +326,8 @@ static void write_findings(struct writer *writer, const struct findings *finding
 {
 	writer_text(writer, ", \"findings\": [");
 	for (size_t i = 0; i < findings->count; i++) {
-		const struct finding *finding = &findings->list[i];
-
-		writer_text(writer, i ? ", {\"incomplete\": " : "{\"incomplete\": ");
-		writer_text(writer, json_truth(finding->weight == FINDING_INCOMPLETE));
-		writer_text(writer, ", \"message\": ");
-		json_text(writer, finding->message);
+		writer_text(writer, i ? ", {" : "{");
+		json_finding(writer, &findings->list[i]);
 		writer_put(writer, '}');
 	}
 	writer_put(writer, ']');

@@ -111,16 +111,6 @@ static void json_end_table(struct report *report)
 	writer_text(&report->writer, report->row > 0 ? "\n  ]}" : "]}");
 }
 
-/* The members of a finding's object. */
-static void write_finding(struct writer *writer, const struct finding *finding)
-{
-	writer_text(writer, "\"incomplete\":");
-	writer_text(writer, json_truth(finding->weight == FINDING_INCOMPLETE));
-	writer_text(writer, ",\"message\":");
-	json_text(writer, finding->message);
-	writer_text(writer, "}");
-}
-
 static void json_close(struct report *report)
 {
 	const struct findings *findings = report->subject ? report->subject->findings : NULL;
@@ -132,7 +122,8 @@ static void json_close(struct report *report)
 	writer_text(writer, "\n ],\n \"findings\": [");
 	for (size_t i = 0; findings && i < findings->count; i++) {
 		writer_text(writer, i ? ",\n  {" : "\n  {");
-		write_finding(writer, &findings->list[i]);
+		json_finding(writer, &findings->list[i]);
+		writer_put(writer, '}');
 	}
 	writer_text(writer,
 		    findings && findings->count ? "\n ],\n \"complete\": " : "],\n \"complete\": ");
@@ -179,8 +170,8 @@ static void ndjson_close(struct report *report)
 	for (size_t i = 0; i < findings->count; i++) {
 		writer_text(writer, "{\"row\":\"finding\",");
 		write_tags(report);
-		write_finding(writer, &findings->list[i]);
-		writer_put(writer, '\n');
+		json_finding(writer, &findings->list[i]);
+		writer_text(writer, "}\n");
 	}
 	writer_text(writer, "{\"row\":\"end\",");
 	write_tags(report);
