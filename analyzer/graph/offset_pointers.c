@@ -151,18 +151,10 @@ struct evidence {
 static allocation_id lead(const struct disguises_input *input, struct view *view, uint64_t place,
 			  uint64_t *ret_word)
 {
-	uint64_t address;
-	allocation_id id;
-
 	*ret_word = 0;
 	if (!view_word(view, place, ret_word))
 		return NO_ALLOCATION;
-	address = place + *ret_word;
-	id = allocation_find(input->index, address);
-	return id != NO_ALLOCATION && allocation_start(input->index, id) == address &&
-			       bitmap_get(allocation_used(input->index), id)
-		       ? id
-		       : NO_ALLOCATION;
+	return allocation_used_at(input->index, place + *ret_word);
 }
 
 static void add_evidence(struct evidence *evidence, const struct disguises_input *input,

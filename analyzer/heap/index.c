@@ -394,6 +394,16 @@ allocation_id allocation_find(const struct allocation_index *index, uint64_t add
 	return id;
 }
 
+allocation_id allocation_used_at(const struct allocation_index *index, uint64_t address)
+{
+	allocation_id id = allocation_find(index, address);
+
+	return id != NO_ALLOCATION && bitmap_get(&index->used, id) &&
+			       allocation_start(index, id) == address
+		       ? id
+		       : NO_ALLOCATION;
+}
+
 const struct bitmap *allocation_used(const struct allocation_index *index)
 {
 	return &index->used;

@@ -53,6 +53,9 @@ struct memory_range allocation_range_around(const struct allocation_index *index
 /* The allocation, used or free, that holds address, or NO_ALLOCATION. */
 allocation_id allocation_find(const struct allocation_index *index, uint64_t address);
 
+/* The used allocation that begins at address, or NO_ALLOCATION. */
+allocation_id allocation_used_at(const struct allocation_index *index, uint64_t address);
+
 /*
  * The addresses of all heaps: nearly every word that is no pointer fails here. Two ranges, because
  * heaps are near the program and near the libraries, far apart.

@@ -42,11 +42,7 @@ struct info {
 
 static bool starts_block(const struct perl *perl, uint64_t address)
 {
-	const struct allocation_index *index = perl->space.index;
-	allocation_id id = allocation_find(index, address);
-
-	return id != NO_ALLOCATION && bitmap_get(allocation_used(index), id) &&
-	       allocation_start(index, id) == address;
+	return allocation_used_at(perl->space.index, address) != NO_ALLOCATION;
 }
 
 /* Do not check the first words, which malloc overwrites once the interpreter is freed. */

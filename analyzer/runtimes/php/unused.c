@@ -32,12 +32,9 @@ static const struct allocation_index *index_of(const struct unused_search *searc
 static uint64_t block_size(const struct unused_search *search, uint64_t address)
 {
 	const struct allocation_index *index = index_of(search);
-	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
+	allocation_id id = allocation_used_at(index, address);
 
-	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
-			       bitmap_get(allocation_used(index), id)
-		       ? allocation_size(index, id)
-		       : 0;
+	return id != NO_ALLOCATION ? allocation_size(index, id) : 0;
 }
 
 static bool is_class(struct unused_search *search, uint32_t class, const char *name)

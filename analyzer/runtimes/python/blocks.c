@@ -176,14 +176,9 @@ static void note_block(struct search *search, allocation_id owner, allocation_id
 /* The allocation that begins at the address, if it is used and nothing yet. */
 static allocation_id find_unknown(const struct python *python, uint64_t address)
 {
-	const struct allocation_index *index = python->space.index;
-	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
+	allocation_id id = allocation_used_at(python->space.index, address);
 
-	return id != NO_ALLOCATION && !python_number_of(python, id) &&
-			       allocation_start(index, id) == address &&
-			       bitmap_get(allocation_used(index), id)
-		       ? id
-		       : NO_ALLOCATION;
+	return id != NO_ALLOCATION && !python_number_of(python, id) ? id : NO_ALLOCATION;
 }
 
 /* Note what the word of the object at place leads to. False: it leads to nothing new. */

@@ -37,12 +37,7 @@ static inline bool ruby_is_slot(const struct ruby_unused *search, uint64_t addre
 /* The used block of C code that begins there, or NO_ALLOCATION. */
 static inline allocation_id ruby_find_block(const struct ruby_unused *search, uint64_t address)
 {
-	const struct allocation_index *index = search->slots.index;
-	allocation_id id = address ? allocation_find(index, address) : NO_ALLOCATION;
+	allocation_id id = allocation_used_at(search->slots.index, address);
 
-	return id != NO_ALLOCATION && !bitmap_get(&search->slots.slots, id) &&
-			       bitmap_get(allocation_used(index), id) &&
-			       allocation_start(index, id) == address
-		       ? id
-		       : NO_ALLOCATION;
+	return id != NO_ALLOCATION && !bitmap_get(&search->slots.slots, id) ? id : NO_ALLOCATION;
 }
