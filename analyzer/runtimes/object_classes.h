@@ -11,6 +11,7 @@
 #include "analyzer/base/address_map.h"
 #include "analyzer/base/array.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/program/debug/names.h"
 
 /* How much the name of a class says. */
 enum class_name_kind {
@@ -28,6 +29,7 @@ struct object_class {
 struct object_classes {
 	ARRAY(struct object_class) list;
 	struct address_map places; /* by number */
+	struct address_map names;  /* by the address of a name that object_classes_name() kept */
 	ARRAY(uint16_t) low;	   /* by allocation: place + 1, or from LOW_CLASSES on, marks */
 	ARRAY(uint16_t) high;	   /* what to add in multiples of LOW_CLASSES; none if all are 0 */
 };
@@ -42,6 +44,13 @@ void object_classes_release(struct object_classes *classes);
 
 /* The place of the class; one that is new is added. */
 struct error *object_classes_know(struct object_classes *classes, uint64_t number, uint32_t *ret);
+
+/*
+ * The place of the class of that name, for languages whose classes have no other number: they
+ * have their place + 1. texts keeps the name, once.
+ */
+struct error *object_classes_name(struct object_classes *classes, struct name_pool *texts,
+				  const char *name, uint32_t *ret);
 
 /* Make the allocation an object of the class at that place. */
 struct error *object_classes_set(struct object_classes *classes, allocation_id id, uint32_t place);

@@ -127,7 +127,6 @@ struct lua {
 	ARRAY(uint64_t) states;		/* addresses of their main threads */
 	ARRAY(uint8_t) kinds;		/* by allocation: enum lua_kind and flags */
 	ARRAY(struct lua_stack) stacks; /* by id */
-	struct address_map names;	/* by the address of a name: its class */
 	struct address_map named;	/* by the address of an object: its name's number */
 	ARRAY(const char *) texts;	/* by that number */
 	struct budget steps;		/* through lists */

@@ -38,23 +38,13 @@ static enum lua_kind read_kind(const struct lua *lua, struct view *view, uint64_
 	return type & VARIANT && kind != LUA_STRING ? LUA_NONE : kind;
 }
 
-static allocation_id find_start(const struct lua *lua, uint64_t address)
-{
-	allocation_id id = address ? allocation_find(lua->space.index, address) : NO_ALLOCATION;
-
-	return id != NO_ALLOCATION && bitmap_get(allocation_used(lua->space.index), id) &&
-			       allocation_start(lua->space.index, id) == address
-		       ? id
-		       : NO_ALLOCATION;
-}
-
 /* Note the object; false: none is there, or it is known. */
 static bool note_object(struct lua *lua, struct view *view, uint64_t address)
 {
 	const struct lua_layout *layout = lua->layout;
 	enum lua_kind kind = address ? read_kind(lua, view, address) : LUA_NONE;
-	allocation_id id =
-		find_start(lua, kind == LUA_THREAD ? address - layout->state.thread : address);
+	allocation_id id = allocation_used_at(
+		lua->space.index, kind == LUA_THREAD ? address - layout->state.thread : address);
 
 	if (id == NO_ALLOCATION && kind == LUA_CDATA)
 		id = allocation_find(lua->space.index, address);
@@ -121,7 +111,7 @@ static void walk_state(struct lua *lua, struct view *view, uint64_t thread)
 static bool note_call(void *data, uint64_t address)
 {
 	struct lua *lua = data;
-	allocation_id id = find_start(lua, address);
+	allocation_id id = allocation_used_at(lua->space.index, address);
 
 	if (id == NO_ALLOCATION || lua->kinds.items[id])
 		return true;
@@ -135,7 +125,7 @@ static void note_upvalues(struct lua *lua, struct view *view, uint64_t function)
 	struct lua_upvalue upvalue;
 
 	for (size_t i = 0; lua_upvalue_of(lua, view, function, i, &upvalue); i++) {
-		allocation_id id = find_start(lua, upvalue.object);
+		allocation_id id = allocation_used_at(lua->space.index, upvalue.object);
 
 		if (id != NO_ALLOCATION && !lua->kinds.items[id])
 			lua->kinds.items[id] = LUA_UPVALUE;
@@ -149,7 +139,7 @@ static struct error *note_parts(struct lua *lua, struct view *view, allocation_i
 	uint64_t thread = lua_thread_at(lua, id);
 
 	for (size_t i = 0; i < count; i++) {
-		allocation_id part = find_start(lua, parts[i].start);
+		allocation_id part = allocation_used_at(lua->space.index, parts[i].start);
 
 		if (part == NO_ALLOCATION || lua->kinds.items[part])
 			continue;
@@ -246,8 +236,8 @@ struct error *lua_open(struct object_space *space, bool *ret)
 	struct lua *lua = (struct lua *)space;
 	size_t count;
 
-	arrays_use(space->account, &lua->states, &lua->kinds, &lua->stacks, &lua->names,
-		   &lua->named, &lua->texts);
+	arrays_use(space->account, &lua->states, &lua->kinds, &lua->stacks, &lua->named,
+		   &lua->texts);
 	TRY(choose_layout(lua, &count));
 	*ret = count > 0;
 	space->tag_bits = *ret && lua->layout->is_jit ? ~LUA_JIT_ADDRESS : 0;
@@ -259,7 +249,7 @@ void lua_release(struct object_space *space)
 	struct lua *lua = (struct lua *)space;
 
 	arrays_release(&lua->states, &lua->kinds, &lua->stacks, &lua->texts);
-	tables_release(&lua->names, &lua->named);
+	table_release(&lua->named);
 }
 
 static unsigned int weakness_of(struct lua *lua, struct view *view, uint64_t table)
@@ -290,22 +280,6 @@ static void note_weakness(struct lua *lua, struct view *view, allocation_id id)
 		if (part != NO_ALLOCATION && lua_kind_of(lua, part) == parts[i].kind)
 			lua->kinds.items[part] |= weakness;
 	}
-}
-
-/* The place of the class of that name. */
-static struct error *know_class(struct lua *lua, const char *name, uint32_t *ret)
-{
-	struct object_classes *classes = &lua->space.classes;
-	const char *kept = name_pool_print(&lua->space.texts, "%s", name);
-
-	TRY_MEMORY(kept);
-	*ret = address_map_find(&lua->names, (uintptr_t)kept);
-	if (*ret != NOT_IN_MAP)
-		return NULL;
-	TRY(object_classes_know(classes, classes->list.count + 1, ret));
-	classes->list.items[*ret].name = kept;
-	classes->list.items[*ret].kind = CLASS_NAMED;
-	return address_map_add(&lua->names, (uintptr_t)kept, *ret);
 }
 
 /* Its metatable says it, or has a name, or what methods are looked up in does. */
@@ -365,7 +339,7 @@ static struct error *find_class(struct lua *lua, struct view *view, allocation_i
 	if (*ret != NOT_IN_MAP)
 		return NULL;
 	tell_class(lua, view, id, name, sizeof(name));
-	TRY(know_class(lua, name, ret));
+	TRY(object_classes_name(&lua->space.classes, &lua->space.texts, name, ret));
 	return address_map_add(known, key, *ret);
 }
 

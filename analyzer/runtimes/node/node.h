@@ -20,9 +20,8 @@ enum { NODE_MOST_NAME = 256 };
 struct node {
 	struct object_space space;
 	const struct v8_heap_parts *parts; /* of the heap */
-	struct address_map names; /* by their addresses, which are unique: the places of classes */
-	struct address_map maps;  /* by the addresses of maps: those of their objects' classes */
-	uint64_t steps;		  /* that the search for paths took, see v8_step() */
+	struct address_map maps; /* by the addresses of maps: those of their objects' classes */
+	uint64_t steps;		 /* that the search for paths took, see v8_step() */
 };
 
 extern const struct runtime runtime_node;

@@ -19,23 +19,7 @@ void node_release(struct object_space *space)
 {
 	struct node *node = (struct node *)space;
 
-	tables_release(&node->names, &node->maps);
-}
-
-/* The place of the class of that name, a new one if there is none; places from 1 on are numbers. */
-static struct error *name_class(struct node *node, const char *name, uint32_t *ret)
-{
-	struct object_classes *classes = &node->space.classes;
-	const char *kept = name_pool_print(&node->space.texts, "%s", name);
-
-	TRY_MEMORY(kept);
-	*ret = address_map_find(&node->names, (uintptr_t)kept);
-	if (*ret != NOT_IN_MAP)
-		return NULL;
-	TRY(object_classes_know(classes, classes->list.count + 1, ret));
-	classes->list.items[*ret].name = kept;
-	classes->list.items[*ret].kind = CLASS_NAMED;
-	return address_map_add(&node->names, (uintptr_t)kept, *ret);
+	table_release(&node->maps);
 }
 
 /* Flags are a small number, in the upper half, or from V8 13 on a plain one. */
@@ -150,22 +134,20 @@ static bool read_constructor(struct v8_reader *reader, uint64_t map, char *ret, 
 static struct error *find_class(struct node *node, struct v8_reader *reader,
 				const struct v8_map *map, uint32_t *ret)
 {
-	char name[NODE_MOST_NAME];
+	char constructor[NODE_MOST_NAME];
+	const char *name = "(other)";
 
 	*ret = address_map_find(&node->maps, map->address);
 	if (*ret != NOT_IN_MAP)
 		return NULL;
-	if (map->type < V8_TYPES)
-		TRY(name_class(node,
-			       reader->layout->labels[map->type] ? reader->layout->labels[map->type]
-								 : "(other)",
-			       ret));
-	else if (read_constructor(reader, map->address, name, sizeof(name)))
-		TRY(name_class(node, name, ret));
-	else
-		TRY(name_class(node,
-			       map->type == reader->layout->function_type ? "Function" : "Object",
-			       ret));
+	if (map->type >= V8_TYPES)
+		name = read_constructor(reader, map->address, constructor, sizeof(constructor))
+			       ? constructor
+		       : map->type == reader->layout->function_type ? "Function"
+								    : "Object";
+	else if (reader->layout->labels[map->type])
+		name = reader->layout->labels[map->type];
+	TRY(object_classes_name(&node->space.classes, &node->space.texts, name, ret));
 	return address_map_add(&node->maps, map->address, *ret);
 }
 
@@ -208,7 +190,7 @@ struct error *node_find_objects(struct object_space *space, struct debug *debug)
 		return NULL;
 	node->parts = v8_parts_of(heap);
 	reader.layout = &node->parts->layout;
-	arrays_use(space->account, &node->names, &node->maps);
+	arrays_use(space->account, &node->maps);
 	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
 	array_for_each(chunk, &node->parts->chunks)
 		if (v8_is_walked(chunk))
