@@ -63,6 +63,14 @@ keys = {(1, 2): ["by tuple"], 3: ["by int"], b"raw": ["by bytes"], None: ["by No
 queue = collections.deque([["queued %d" % i] for i in range(200)])
 for i in range(70):
     queue.popleft()
+@functools.lru_cache(maxsize=None)
+def remember(number):
+    return ["remembered %d" % number]
+@functools.lru_cache(maxsize=30)
+def recall(number):
+    return ["recalled %d" % number]
+for i in range(100):
+    remember(i + 1000), recall(i + 1000)
 named = collections.namedtuple("Named", "x y")(["nx"], ["ny"])
 chain = None
 for i in range(300):
@@ -116,7 +124,7 @@ serve("one request" + str(len(sys.argv)))
 """
 
 # What has no expression: elements of sets, members of C code, keys, middles of long paths.
-NO_EXPRESSION = re.compile(r"\+0x|\{\.\.\.\}|\[<| \.\.\. |\.keys\(\)")
+NO_EXPRESSION = re.compile(r"\+0x|\.<(?!locals)|\{\.\.\.\}|\[<| \.\.\. |\.keys\(\)")
 # A class gives a proxy for its dict.
 PROXY = re.compile(r"\.__dict__$")
 ASKED = 400
@@ -205,7 +213,8 @@ class Paths(harness.LiveTest):
                      "closures[19].__closure__[0].cell_contents",
                      "generators[8].gi_frame.f_locals['kept']",
                      "generators[8].gi_frame.f_locals['shared']",
-                     "coroutine.cr_frame.f_locals['waiting']"):
+                     "coroutine.cr_frame.f_locals['waiting']", "remember.<cache>[1007]",
+                     "recall.<cache>[1099].<result>"):
             self.assertTrue("__main__." + path in paths, path)
         self.assertTrue("serve.<locals>.answer['parts'][1]" in paths)
         self.check_typed(rows, paths, (

@@ -434,11 +434,15 @@ static bool find_member(struct view *view, uint64_t type, uint64_t offset,
 	return false;
 }
 
-/* How programs get from an object of the one class to one of the other; NULL: not known. */
-static const char *find_text(const char *source, const char *target)
+/*
+ * How programs get from an object of the one class to one of the other; NULL: not known. In
+ * angle brackets: only C code gets there.
+ */
+static const char *find_text(const char *source, const char *target, uint64_t offset)
 {
 	static const struct {
 		const char *source, *target, *text; /* NULL: any */
+		uint64_t offset;		    /* 0: any */
 	} texts[] = {
 		{ "cell", NULL, ".cell_contents" },
 		{ NULL, "code", ".__code__" },
@@ -447,11 +451,15 @@ static const char *find_text(const char *source, const char *target)
 		{ "_asyncio.Task", "_asyncio.Future", "._fut_waiter" },
 		{ "_asyncio.Task", "asyncio.tasks._GatheringFuture", "._fut_waiter" },
 		{ NULL, "traceback", ".__traceback__" },
+		{ "functools._lru_cache_wrapper", "dict", ".<cache>" },
+		{ "functools._lru_list_elem", NULL, ".<key>", 40 },
+		{ "functools._lru_list_elem", NULL, ".<result>", 48 },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
 		if ((!texts[i].source || strcmp(texts[i].source, source) == 0) &&
-		    (!texts[i].target || strcmp(texts[i].target, target) == 0))
+		    (!texts[i].target || strcmp(texts[i].target, target) == 0) &&
+		    (!texts[i].offset || texts[i].offset == offset))
 			return texts[i].text;
 	return NULL;
 }
@@ -470,7 +478,7 @@ static void add_word(struct object_path *path, uint64_t offset)
 		if (!view_word(&path->view, type + TYPE_BASE, &type))
 			break;
 	}
-	text = find_text(class_of(path, path->source), class_of(path, path->target));
+	text = find_text(class_of(path, path->source), class_of(path, path->target), offset);
 	if (text)
 		path_add(path, "%s", text);
 	else
