@@ -214,7 +214,8 @@ class Paths(harness.LiveTest):
                      "generators[8].gi_frame.f_locals['kept']",
                      "generators[8].gi_frame.f_locals['shared']",
                      "coroutine.cr_frame.f_locals['waiting']", "remember.<cache>[1007]",
-                     "recall.<cache>[1099].<result>"):
+                     "recall.<cache>[1085].<result>",
+                     "recall.<newest>.<result>"):
             self.assertTrue("__main__." + path in paths, path)
         self.assertTrue("serve.<locals>.answer['parts'][1]" in paths)
         self.check_typed(rows, paths, (

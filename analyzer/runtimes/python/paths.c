@@ -452,6 +452,10 @@ static const char *find_text(const char *source, const char *target, uint64_t of
 		{ "_asyncio.Task", "asyncio.tasks._GatheringFuture", "._fut_waiter" },
 		{ NULL, "traceback", ".__traceback__" },
 		{ "functools._lru_cache_wrapper", "dict", ".<cache>" },
+		{ "functools._lru_cache_wrapper", "functools._lru_list_elem", ".<newest>", 16 },
+		{ "functools._lru_cache_wrapper", "functools._lru_list_elem", ".<oldest>", 24 },
+		{ "functools._lru_list_elem", "functools._lru_list_elem", ".<older>", 16 },
+		{ "functools._lru_list_elem", "functools._lru_list_elem", ".<newer>", 24 },
 		{ "functools._lru_list_elem", NULL, ".<key>", 40 },
 		{ "functools._lru_list_elem", NULL, ".<result>", 48 },
 	};
