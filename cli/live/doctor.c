@@ -67,14 +67,24 @@ static int trace_child(void)
 	return failure;
 }
 
+/* False, which is found: heapcore was built to read cores only. */
+static bool check_built(struct diagnosis *ret)
+{
+	ret->is_limited = !watch_is_built();
+	if (ret->is_limited)
+		FIND(ret, "this heapcore only reads cores: it was built without capture");
+	return !ret->is_limited;
+}
+
 static void check_run(struct diagnosis *ret)
 {
-	int failure = watch_is_built() ? trace_child() : 0;
+	int failure;
 
-	ret->is_limited = failure || !watch_is_built();
-	if (!watch_is_built())
-		FIND(ret, "this heapcore only reads cores: it was built without capture");
-	else if (failure)
+	if (!check_built(ret))
+		return;
+	failure = trace_child();
+	ret->is_limited = failure != 0;
+	if (failure)
 		FIND(ret, "ptrace(2) is refused: %s", strerror(failure));
 	else
 		FIND(ret, "programs that heapcore starts can be traced");
@@ -88,6 +98,8 @@ static void check_snap(struct diagnosis *ret)
 	bool may_all = own_status("CapEff:") >> MAY_TRACE & 1;
 	char scope[DOCTOR_TEXT_SIZE];
 
+	if (!check_built(ret))
+		return;
 	read_line("/proc/sys/kernel/yama/ptrace_scope", scope);
 	ret->is_limited = scope[0] == '3' || (scope[0] > '0' && !may_all);
 	if (scope[0] == '3')

@@ -8,9 +8,8 @@
 
 static struct error *refuse(void)
 {
-	return error_create(
-		ERROR_NOT_SUPPORTED,
-		"this heapcore only reads cores: it was built for a processor other than x86-64");
+	return error_create(ERROR_NOT_SUPPORTED,
+			    "this heapcore only reads cores: it was built without capture");
 }
 
 struct error *snapshot_take(pid_t process, const struct core_options *options,
@@ -42,4 +41,8 @@ char *watch_core_path(const char *core_path, pid_t process, bool is_program)
 struct error *preload_unpack(char **ret)
 {
 	return refuse();
+}
+
+void preload_set(const char *path, const char *sizes)
+{
 }
