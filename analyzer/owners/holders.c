@@ -37,6 +37,7 @@ struct content {
 	uint32_t group;
 	kind_key kind;
 	uint64_t count, bytes;
+	uint64_t behind;       /* of these bytes, not of links but of what they lead to */
 	allocation_id example; /* the first */
 	bool is_chain;	       /* some are links of a chain that the group's first begins */
 };
@@ -202,6 +203,7 @@ static struct error *count_content(struct finder *finder, struct content content
 		return table_append(&finder->contents, key, content);
 	known->count += content.count;
 	known->bytes += content.bytes;
+	known->behind += content.behind;
 	known->is_chain |= content.is_chain;
 	return NULL;
 }
@@ -218,11 +220,13 @@ static bool has_name(const struct finder *finder, size_t root)
  */
 static struct error *count_part(struct finder *finder, const struct heavy *heavy, uint64_t retained)
 {
+	uint64_t size = heavy->range.end - heavy->range.start;
 	struct content part = {
 		.group = heavy->group,
 		.kind = heavy->kind,
 		.count = 1,
-		.bytes = heavy->is_part ? heavy->range.end - heavy->range.start : retained,
+		.bytes = heavy->is_part ? size : retained,
+		.behind = heavy->is_part ? 0 : retained - size,
 		.example = dominators_at(finder->tree, heavy->position),
 		.is_chain = !heavy->is_part,
 	};
@@ -511,6 +515,14 @@ static bool is_shared_by_globals(const struct finder *finder, const struct holde
 		       LASTING_GLOBAL;
 }
 
+/* A pair such as a dict in a dict is no chain: what is in it says more. */
+static uint64_t weight_of(const struct content *content)
+{
+	enum { LEAST_LINKS = 4 };
+
+	return content->bytes - (content->count < LEAST_LINKS ? content->behind : 0);
+}
+
 static struct holder finish(const struct finder *finder, uint32_t number)
 {
 	const struct group *group = &finder->groups.items[number];
@@ -518,7 +530,7 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 	struct holder holder = group->holder;
 
 	array_for_each(content, &finder->contents)
-		if (content->group == number && (!most || content->bytes > most->bytes))
+		if (content->group == number && (!most || weight_of(content) > weight_of(most)))
 			most = content;
 	holder.kind = shown(group->kind);
 	holder.is_nearly_all = is_nearly_all(finder, &holder);

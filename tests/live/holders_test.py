@@ -215,6 +215,29 @@ class HoldersTest(LiveTest):
                 for row in rows_of("SELECT name, retained FROM variable", core)}
         self.assertGreater(held["buffer (buffered)"], 499999)
 
+    def test_a_block_in_one_of_its_size_is_not_all_that_is_in_it(self):
+        text = """
+            #include <stdio.h>
+            #include <stdlib.h>
+            void **outer;
+            int main(void)
+            {
+                void **inner = malloc(16), **last = inner;
+                outer = malloc(16);
+                outer[0] = inner;
+                for (int i = 0; i < 5000; i++) {
+                    last[1] = malloc(48);
+                    last = last[1];
+                }
+                puts("ready");
+                fflush(stdout);
+                getchar();
+            }
+        """
+        core = snap(self.start([self.compile("pair", text=text)]), self.path("core"))
+        line, = [line for line in ask("-q", core, "info").stdout.splitlines() if "outer" in line]
+        self.assertTrue(line.endswith("5,000 of 56 bytes"), line)
+
     def views_of_sharers(self, *flags):
         """What holds each list: in the tree, the report, and variables of SQL."""
         process = self.start([self.compile("sharers", "sharers.c", flags=flags)])
