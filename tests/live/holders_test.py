@@ -222,13 +222,14 @@ class HoldersTest(LiveTest):
             void **outer;
             int main(void)
             {
-                void **inner = malloc(16), **last = inner;
+                void **inner = malloc(16), **by_name = malloc(5000 * 8),
+                     **by_number = malloc(5000 * 8);
                 outer = malloc(16);
                 outer[0] = inner;
-                for (int i = 0; i < 5000; i++) {
-                    last[1] = malloc(48);
-                    last = last[1];
-                }
+                inner[0] = by_name;
+                inner[1] = by_number;
+                for (int i = 0; i < 5000; i++)
+                    by_name[i] = by_number[4999 - i] = malloc(48);
                 puts("ready");
                 fflush(stdout);
                 getchar();
