@@ -236,8 +236,8 @@ class HoldersTest(LiveTest):
             }
         """
         core = snap(self.start([self.compile("pair", text=text)]), self.path("core"))
-        line, = [line for line in ask("-q", core, "info").stdout.splitlines() if "outer" in line]
-        self.assertTrue(line.endswith("5,000 of 56 bytes"), line)
+        lines = [line for line in ask("-q", core, "info").stdout.splitlines() if "outer" in line]
+        self.assertTrue(lines[0].endswith("5,000 of 56 bytes"), lines)
 
     def views_of_sharers(self, *flags):
         """What holds each list: in the tree, the report, and variables of SQL."""
