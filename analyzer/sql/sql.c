@@ -1,8 +1,8 @@
 #include "analyzer/sql/parts.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/sql/result.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { STEPS_BETWEEN_CHECKS = 20000 };
@@ -219,23 +219,6 @@ int sql_disconnect(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* Only questions: nothing is written, attached or loaded, and no setting changed. */
-static int authorize(void *data, int action, const char *first, const char *second,
-		     const char *database, const char *inside)
-{
-	switch (action) {
-	case SQLITE_SELECT:
-	case SQLITE_READ:
-	case SQLITE_RECURSIVE:
-		return SQLITE_OK;
-	case SQLITE_FUNCTION:
-		return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY
-										: SQLITE_OK;
-	default:
-		return SQLITE_DENY;
-	}
-}
-
 static int check_interrupt(void *data)
 {
 	static const char task[] = "answering the query";
@@ -272,7 +255,7 @@ struct error *sql_add_views(struct sql *sql, const char *schema)
 	return NULL;
 }
 
-/* Declaring a table is nothing that authorize() allows, so all are there before. */
+/* Declaring a table is nothing that result_authorize() allows, so all are there before. */
 static struct error *connect_tables(struct sql *sql)
 {
 	for (size_t i = 0; sql_table_at(i); i++) {
@@ -316,7 +299,7 @@ static struct error *set_up(struct sql *sql)
 	TRY(sql_add_views(sql, ""));
 	sqlite3_db_config(sql->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_limit(sql->database, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_set_authorizer(sql->database, authorize, sql);
+	sqlite3_set_authorizer(sql->database, result_authorize, NULL);
 	sqlite3_progress_handler(sql->database, STEPS_BETWEEN_CHECKS, check_interrupt, sql);
 	return NULL;
 }
@@ -372,106 +355,6 @@ bool sql_is_complete(const char *text)
 	return sqlite3_complete(text);
 }
 
-/* An address is shown as one only where a column itself is asked for. */
-static enum value_kind kind_of_column(sqlite3_stmt *statement, int column)
-{
-	const char *type = sqlite3_column_decltype(statement, column);
-
-	if (type && strcmp(type, "ADDRESS_INTEGER") == 0)
-		return VALUE_ADDRESS;
-	return VALUE_ANY;
-}
-
-/* The names of a result's columns. */
-struct result {
-	struct table table;
-	char *names[MAXIMUM_COLUMNS]; /* owned */
-};
-
-static void result_deinit(struct result *result)
-{
-	for (size_t i = 0; i < COUNT_OF(result->names); i++)
-		free(result->names[i]);
-}
-DEFINE_DEINIT(result_deinit, struct result)
-
-static bool is_taken(const struct result *result, size_t count, const char *name)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(result->names[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* A key of JSON is there once: of two columns of one name, the second ends with _2. */
-static char *name_column(const struct result *result, size_t column, const char *name)
-{
-	char *unique = strdup(name);
-
-	for (size_t i = 2; unique && is_taken(result, column, unique); i++) {
-		free(unique);
-		unique = format_text("%s_%zu", name, i);
-	}
-	return unique;
-}
-
-static struct error *describe(sqlite3_stmt *statement, struct result *ret)
-{
-	int count = sqlite3_column_count(statement);
-
-	if (count > MAXIMUM_COLUMNS)
-		return error_create(ERROR_USAGE, "a result has at most %d columns, not %d",
-				    MAXIMUM_COLUMNS, count);
-	ret->table = (struct table){ .name = "result", .column_count = (size_t)count };
-	for (int i = 0; i < count; i++) {
-		ret->names[i] = name_column(ret, (size_t)i, sqlite3_column_name(statement, i));
-		TRY_MEMORY(ret->names[i]);
-		ret->table.columns[i] =
-			(struct column){ ret->names[i], kind_of_column(statement, i), false };
-	}
-	return NULL;
-}
-
-static struct value value_of(sqlite3_stmt *statement, int column, enum value_kind kind)
-{
-	switch (sqlite3_column_type(statement, column)) {
-	case SQLITE_NULL:
-		return ABSENT;
-	case SQLITE_INTEGER:
-		return value_number((uint64_t)sqlite3_column_int64(statement, column));
-	case SQLITE_FLOAT:
-		/* JSON has no infinity. */
-		return kind == VALUE_ADDRESS || !isfinite(sqlite3_column_double(statement, column))
-			       ? ABSENT
-			       : value_real(sqlite3_column_double(statement, column));
-	default:
-		return kind == VALUE_ADDRESS
-			       ? ABSENT
-			       : value_text((const char *)sqlite3_column_text(statement, column));
-	}
-}
-
-static struct error *write_rows(struct sql *sql, sqlite3_stmt *statement, struct report *report)
-{
-	_cleanup_(result_deinit) struct result result = { 0 };
-	const struct table *table = &result.table;
-	int status;
-
-	TRY(describe(statement, &result));
-	/* A mistake that only running shows leaves no empty table. */
-	status = sqlite3_step(statement);
-	if (status != SQLITE_ROW && status != SQLITE_DONE)
-		return sql_error(sql, status);
-	report_begin_table(report, table);
-	for (; status == SQLITE_ROW && !report_broken(report); status = sqlite3_step(statement)) {
-		for (size_t i = 0; i < table->column_count; i++)
-			report_add(report, value_of(statement, (int)i, table->columns[i].kind));
-		report_end_row(report);
-	}
-	report_end_table(report);
-	return status == SQLITE_ROW || status == SQLITE_DONE ? NULL : sql_error(sql, status);
-}
-
 /* Stages that were built since may have changed the small tables. */
 static void begin_question(struct sql *sql)
 {
@@ -492,7 +375,9 @@ struct error *sql_run(struct sql *sql, const char *text, struct report *report)
 		if (status != SQLITE_OK)
 			return sql_error(sql, status);
 		if (statement)
-			error = write_rows(sql, statement, report);
+			error = result_write(statement, report, &status);
+		if (!error && status != SQLITE_OK)
+			error = sql_error(sql, status);
 		sqlite3_finalize(statement);
 		if (error)
 			return error;

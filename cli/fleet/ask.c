@@ -267,6 +267,13 @@ struct error *fleet_show(struct store *store, const struct fleet_question *quest
 	return write_parts(store, OF_LEAK, question, report);
 }
 
+struct error *fleet_sql(struct store *store, const struct fleet_question *question,
+			struct report *report)
+{
+	TRY(choose_and_make(store, question));
+	return store_ask(store, question->words[0], report);
+}
+
 /* The cores of both tables become those of two builds, of these names and in this order. */
 static struct error *make_two_builds(struct store *store, const struct fleet_question *question,
 				     const char *former, const char *later)

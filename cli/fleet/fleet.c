@@ -46,7 +46,7 @@ enum { DEFAULT_SECONDS = 3600, DEFAULT_LIMIT = 20 };
 
 static const char DATABASE[] = "fleet.db";
 
-enum fleet_task { TASK_ADD, TASK_REPORT, TASK_GATE, TASK_DIFF, TASK_SHOW, TASK_PRUNE };
+enum fleet_task { TASK_ADD, TASK_REPORT, TASK_GATE, TASK_DIFF, TASK_SHOW, TASK_SQL, TASK_PRUNE };
 
 /* The words that stand in front of the file to ask, and how many follow it. */
 static const struct task {
@@ -59,6 +59,7 @@ static const struct task {
 	[TASK_GATE] = { "gate", "new leak", 0, fleet_gate },
 	[TASK_DIFF] = { "diff", "growth", 2, fleet_diff },
 	[TASK_SHOW] = { "show", "fleet leak", 1, fleet_show },
+	[TASK_SQL] = { "sql", NULL, 1, fleet_sql },
 	[TASK_PRUNE] = { "prune" },
 };
 
@@ -79,7 +80,7 @@ static const char DOCUMENTATION[] =
 	"Analyse many cores, each in a process of its own, and keep the results in one SQLite file, fleet.db. CORE is a file, a folder, a file of ndjson rows of 'facts', or '-' for a list on standard input: a path a line, with NAME=VALUE tags after tabs.\v"
 	"Cores that are in the file already are skipped, so a run that was stopped resumes where it was. A core that cannot be analysed is a row with its error. Tags distinguish cores: the report uses 'host' and 'build', and the build-id of the program where there is no tag 'build'.\n"
 	"\n"
-	"'fleet report' shows leaks across hosts and builds, what each build brought, cores that use far more than others of their build, and what they have in common. 'fleet gate' fails if there is a leak that the baseline does not have. 'fleet diff' compares two builds, 'fleet show' names a core for a leak, 'fleet prune' removes cores.\n"
+	"'fleet report' shows leaks across hosts and builds, what each build brought, cores that use far more than others of their build, and what they have in common. 'fleet gate' fails if there is a leak that the baseline does not have. 'fleet diff' compares two builds, 'fleet show' names a core for a leak, 'fleet sql' answers a question about the tables of the file and of the report, 'fleet prune' removes cores.\n"
 	"\n"
 	"Exit status: 0 if all is well; 1 if the gate failed; 2 for wrong usage; 3 if no core could be analysed, or if the gate found nothing but some cores could not be; 130 after Ctrl-C.";
 
@@ -108,7 +109,7 @@ static const struct argp_option OPTIONS[] = {
 	  "Search DIR for the files of the machine that cores are from", 1 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 1 },
 	{ "quiet", 'q', NULL, 0, "Show no progress and no notes", 1 },
-	{ NULL, 0, NULL, 0, "Report, gate, diff, show and prune:", 2 },
+	{ NULL, 0, NULL, 0, "Report, gate, diff, show, sql and prune:", 2 },
 	{ "select", KEY_SELECT, "NAME=PATTERN", 0,
 	  "Only cores whose host, build, program or tag matches, as in 'build=3f2a*' (may be repeated)",
 	  2 },
@@ -205,9 +206,10 @@ static struct error *take_words(struct fleet_options *options)
 
 	if (given != wanted && given != wanted + 1)
 		return error_create(ERROR_USAGE, "'%s' takes FILE.db%s", tasks[options->task].word,
-				    wanted == 0	  ? ", and no more"
-				    : wanted == 1 ? " and a FINGERPRINT"
-						  : " and two builds, OLD and NEW");
+				    wanted == 0			? ", and no more"
+				    : wanted == 2		? " and two builds, OLD and NEW"
+				    : options->task == TASK_SQL ? " and a QUERY"
+								: " and a FINGERPRINT");
 	options->database = given > wanted ? options->paths[0] : DATABASE;
 	for (size_t i = 0; i < wanted; i++)
 		options->question.words[i] = options->paths[given - wanted + i];
@@ -289,7 +291,7 @@ const struct argp fleet_parser = {
 	.options = OPTIONS,
 	.parser = parse_option,
 	.args_doc =
-		"CORE...\nreport [FILE.db]\ngate [FILE.db]\ndiff [FILE.db] OLD NEW\nshow [FILE.db] FINGERPRINT\nprune [FILE.db]",
+		"CORE...\nreport [FILE.db]\ngate [FILE.db]\ndiff [FILE.db] OLD NEW\nshow [FILE.db] FINGERPRINT\nsql [FILE.db] QUERY\nprune [FILE.db]",
 	.doc = DOCUMENTATION,
 };
 
@@ -390,21 +392,29 @@ static void show_progress_no_more(void *data)
 	progress_line_stop(&((struct session *)data)->progress);
 }
 
-/* Write the answer as the commands 'report' and 'gate' do, for which some formats are made. */
-static struct error *write_answer(struct session *session, const struct fleet_options *options,
-				  struct store *store, struct output *output)
+static const struct task *find_task(const char *word)
 {
-	const struct task *task = &tasks[options->task];
+	for (size_t i = TASK_REPORT; i < COUNT_OF(tasks); i++)
+		if (strcmp(word, tasks[i].word) == 0)
+			return &tasks[i];
+	return NULL;
+}
+
+/* As the commands 'report' and 'gate' do, for which some formats are made. */
+struct error *fleet_answer(struct session *session, const char *word, struct store *store,
+			   const char *path, const struct fleet_question *question, FILE *out)
+{
+	const struct task *task = find_task(word);
 	char *words[] = { (char *)task->word };
 	const struct line line = { .words = words, .count = 1 };
 	struct reports reports;
 	struct error *error;
 
-	TRY(reports_open(&reports, session, session->format, line.words[0], &line, output->stream,
-			 false));
-	reports.subject.core = options->database;
+	TRY(reports_open(&reports, session, session->format, line.words[0], &line, out, false));
+	reports.subject.core = path;
+	reports.subject.findings = NULL; /* those of a core that is open, too */
 	reports.choice.main = task->main_table;
-	error = task->answer(store, &options->question, &reports.list[0]);
+	error = task->answer(store, question, &reports.list[0]);
 	return error_first(error, reports_close(&reports));
 }
 
@@ -431,7 +441,8 @@ static struct error *answer(struct session *session, const struct fleet_options 
 	TRY(output_open(&output, options->database));
 	session->output = &output;
 	error = is_metrics ? fleet_metrics(store, &options->question, output.stream)
-			   : write_answer(session, options, store, &output);
+			   : fleet_answer(session, tasks[options->task].word, store,
+					  options->database, &options->question, output.stream);
 	session->output = NULL;
 	error = error_first(error, output_close(&output));
 	return error_first(error, report_files_close(session));
@@ -454,10 +465,9 @@ static struct error *prune(struct session *session, const struct fleet_options *
 
 static enum fleet_task task_of(const char *word)
 {
-	for (size_t i = TASK_REPORT; access(word, F_OK) < 0 && i < COUNT_OF(tasks); i++)
-		if (strcmp(word, tasks[i].word) == 0)
-			return (enum fleet_task)i;
-	return TASK_ADD;
+	const struct task *task = access(word, F_OK) < 0 ? find_task(word) : NULL;
+
+	return task ? (enum fleet_task)(task - tasks) : TASK_ADD;
 }
 
 int fleet_main(int count, char **arguments)

@@ -6,11 +6,13 @@
  *	heapcore fleet gate [OPTIONS] [FILE.db]
  *	heapcore fleet diff [OPTIONS] [FILE.db] OLD NEW
  *	heapcore fleet show [OPTIONS] [FILE.db] FINGERPRINT
+ *	heapcore fleet sql [OPTIONS] [FILE.db] QUERY
  *	heapcore fleet prune [OPTIONS] [FILE.db]
  */
 #pragma once
 
 #include "cli/fleet/store.h"
+#include "cli/prompt/session.h"
 
 #include <argp.h>
 
@@ -31,7 +33,7 @@ struct fleet_question {
 	double most_growth;   /* of a kind: 0.5 is half as much again */
 	bool has_most_growth;
 	bool with_doubtful;   /* cores that were analysed only in part count, too */
-	const char *words[2]; /* the builds, or the fingerprint */
+	const char *words[2]; /* the builds, the fingerprint, or the query */
 	uint64_t older;	      /* ns; 0: any age */
 	bool missing;	      /* only those whose file is no more */
 };
@@ -53,6 +55,17 @@ struct error *fleet_diff(struct store *store, const struct fleet_question *quest
 /* One leak: each build that has it, and a core to open. */
 struct error *fleet_show(struct store *store, const struct fleet_question *question,
 			 struct report *report);
+
+/* Answer a question in SQL, of the store's tables and those of the report. */
+struct error *fleet_sql(struct store *store, const struct fleet_question *question,
+			struct report *report);
+
+/*
+ * Answer as `fleet WORD` does, in the session's format, to out. path names the store. word is that
+ * of a question: "report", "diff", "show", "sql" or "gate".
+ */
+struct error *fleet_answer(struct session *session, const char *word, struct store *store,
+			   const char *path, const struct fleet_question *question, FILE *out);
 
 /* Remove cores; *ret is the number of them. */
 struct error *fleet_prune(struct store *store, const struct fleet_question *question, int64_t *ret);

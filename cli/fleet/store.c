@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/sql/result.h"
 #include "cli/prompt/output_file.h"
 
 #include <errno.h>
@@ -107,6 +108,7 @@ struct store {
 	int file; /* for locks; open as long as the database, whose locks end with any of its files
 		   */
 	sqlite3_stmt *fillings[COUNT_OF(fillings)]; /* once they are needed */
+	bool limited;				    /* SQLite's memory */
 };
 
 void fleet_core_deinit(struct fleet_core *core)
@@ -135,8 +137,11 @@ struct error *fleet_core_tag(struct fleet_core *core, const char *name, const ch
 
 static struct error *wrong(const struct store *store)
 {
-	bool is_other = sqlite3_errcode(store->database) == SQLITE_NOTADB;
+	int code = sqlite3_errcode(store->database);
+	bool is_other = code == SQLITE_NOTADB;
 
+	if (code == SQLITE_INTERRUPT)
+		return error_create(ERROR_INTERRUPTED, "interrupted");
 	return error_create(is_other ? ERROR_USAGE : ERROR_SYSTEM, "%s: %s", store->path,
 			    sqlite3_errmsg(store->database));
 }
@@ -212,7 +217,8 @@ static struct error *check_tables(struct store *store, enum store_access access)
 				    store->path);
 	if (version == 1 && access == STORE_WRITE)
 		return store_run(store, FROM_VERSION_1);
-	if (version != strtoll(VERSION_OF_TABLES, NULL, 10) && version != 1)
+	if (version != strtoll(VERSION_OF_TABLES, NULL, 10) &&
+	    (version != 1 || access == STORE_READ_ONLY))
 		return error_create(ERROR_USAGE, "%s is of another version of heapcore",
 				    store->path);
 	return NULL;
@@ -230,8 +236,10 @@ static struct error *set_up(struct store *store, enum store_access access)
 	struct error *error;
 
 	sqlite3_busy_timeout(store->database, BUSY_MILLISECONDS);
-	sqlite3_create_function(store->database, "is_missing", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-				NULL, is_missing, NULL, NULL);
+	if (access == STORE_WRITE)
+		sqlite3_create_function(store->database, "is_missing", 1,
+					SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL, is_missing, NULL,
+					NULL);
 	/* The file may be anybody's: what its tables say calls nothing. */
 	sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -240,7 +248,7 @@ static struct error *set_up(struct store *store, enum store_access access)
 	sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	/* Tables of a question are nowhere but here. */
 	TRY(store_run(store, "PRAGMA temp_store = MEMORY"));
-	if (access == STORE_READ)
+	if (access != STORE_WRITE)
 		return check_tables(store, access);
 	TRY(store_begin(store));
 	error = check_tables(store, access);
@@ -257,15 +265,35 @@ static struct error *renew(struct store *store)
 	return version == 1 ? store_open(store->path, STORE_WRITE, &writer) : NULL;
 }
 
+bool store_is_at(const char *path)
+{
+	/* The header of SQLite's files: its name, how they are written and read, and whose they
+	 * are. */
+	enum { SIZE = 72, WRITTEN_AT = 18, READ_AT = 19, APPLICATION_AT = 68, PLAIN = 1 };
+	static const char NAME[] = "SQLite format 3";
+	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	unsigned char header[SIZE];
+	uint32_t application;
+
+	if (fd < 0 || pread(fd, header, SIZE, 0) != SIZE || memcmp(header, NAME, sizeof(NAME)) != 0)
+		return false;
+	memcpy(&application, header + APPLICATION_AT, sizeof(application));
+	return header[WRITTEN_AT] == PLAIN && header[READ_AT] == PLAIN &&
+	       be32toh(application) == strtoul(APPLICATION, NULL, 10);
+}
+
 struct error *store_open(const char *path, enum store_access access, struct store **ret)
 {
 	_cleanup_(store_close) struct store *store = calloc(1, sizeof(*store));
-	int flags = access == STORE_READ ? SQLITE_OPEN_READONLY
-					 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	int flags = access == STORE_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+					  : SQLITE_OPEN_READONLY;
 	struct error *error;
 
 	TRY_MEMORY(store);
 	store->file = -1;
+	/* To read a file with a log of what will be written, SQLite makes files beside it. */
+	if (access == STORE_READ_ONLY && !store_is_at(path))
+		return error_create(ERROR_USAGE, "%s was not made by 'heapcore fleet'", path);
 	store->path = strdup(path);
 	TRY_MEMORY(store->path);
 	/* Create the file for its owner only, because kinds may reveal secrets. */
@@ -290,6 +318,8 @@ void store_close(struct store *store)
 	for (size_t i = 0; i < COUNT_OF(fillings); i++)
 		sqlite3_finalize(store->fillings[i]);
 	sqlite3_close(store->database);
+	if (store->limited)
+		sqlite3_hard_heap_limit64(0);
 	if (store->file >= 0)
 		close(store->file);
 	free(store->path);
@@ -563,4 +593,62 @@ struct error *store_report(struct store *store, const char *query, const char *c
 	}
 	report_end_table(report);
 	return status == SQLITE_DONE ? NULL : wrong(store);
+}
+
+static int check_interrupt(void *progress)
+{
+	return atomic_load(&((struct progress *)progress)->interrupted);
+}
+
+void store_guard(struct store *store, struct progress *progress, size_t memory)
+{
+	enum { STEPS_BETWEEN_CHECKS = 10000 };
+
+	sqlite3_progress_handler(store->database, STEPS_BETWEEN_CHECKS, check_interrupt, progress);
+	if (memory == 0 || sqlite3_hard_heap_limit64(-1) != 0)
+		return;
+	sqlite3_hard_heap_limit64((sqlite3_int64)memory);
+	store->limited = true;
+}
+
+struct error *store_ask(struct store *store, const char *text, struct report *report)
+{
+	sqlite3_limit(store->database, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_set_authorizer(store->database, result_authorize, NULL);
+	while (*text) {
+		_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+		int status = sqlite3_prepare_v2(store->database, text, -1, &statement, &text);
+
+		if (status == SQLITE_OK && statement)
+			TRY(result_write(statement, report, &status));
+		if (status == SQLITE_INTERRUPT)
+			return wrong(store);
+		if (status == SQLITE_NOMEM)
+			return &error_no_memory;
+		if (status != SQLITE_OK)
+			return error_create(ERROR_USAGE, "%s", sqlite3_errmsg(store->database));
+	}
+	return NULL;
+}
+
+char *store_signatures(const char *further)
+{
+	static const char QUERY[] =
+		"SELECT group_concat(line, char(10)) FROM (SELECT t.name || '(' || group_concat(c.name, ', ')"
+		" || ')' AS line FROM (SELECT name FROM main.sqlite_master WHERE type = 'table' AND name"
+		" NOT LIKE 'sqlite%' UNION ALL SELECT name FROM temp.sqlite_master WHERE type = 'view') t,"
+		" pragma_table_info(t.name) c GROUP BY t.name)";
+	_cleanup_(store_close) struct store *store = calloc(1, sizeof(*store));
+	_cleanup_(error_destroy) struct error *error = NULL;
+	char *lines = NULL;
+
+	if (!store || sqlite3_open(":memory:", &store->database) != SQLITE_OK)
+		return NULL;
+	store->file = -1;
+	error = store_run(store, SCHEMA);
+	if (!error)
+		error = store_run(store, further);
+	if (!error)
+		error = store_text(store, QUERY, NULL, 0, &lines);
+	return lines;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "analyzer/base/error.h"
+#include "analyzer/base/progress.h"
 #include "analyzer/report/report.h"
 
 #include <sqlite3.h>
@@ -44,7 +45,11 @@ struct fleet_result {
 
 struct store;
 
-enum store_access { STORE_READ, STORE_WRITE };
+enum store_access {
+	STORE_READ,
+	STORE_READ_ONLY, /* the file is not even renewed, nor is any made beside it */
+	STORE_WRITE,
+};
 
 /* Writing makes the file if there is none. */
 struct error *store_open(const char *path, enum store_access access, struct store **ret);
@@ -88,6 +93,22 @@ struct error *store_report(struct store *store, const char *query, const char *c
 /* Write the first column of each row as a line. */
 struct error *store_lines(struct store *store, const char *query, const char *const *values,
 			  size_t count, FILE *out);
+
+/*
+ * Guard a store that somebody else asks: questions end when progress is interrupted, and SQLite has
+ * so many bytes of memory until the store is closed; 0: as many as it wants.
+ */
+void store_guard(struct store *store, struct progress *progress, size_t memory);
+
+/* Answer questions in SQL, which from now on can only read. */
+struct error *store_ask(struct store *store, const char *text, struct report *report);
+
+/* The tables of a store, and those that further makes of them, as "name(column, ...)", a line each,
+ * to be freed; NULL: memory is short. */
+char *store_signatures(const char *further);
+
+/* True if the file is one of SQLite that says so is ours. */
+bool store_is_at(const char *path);
 
 /* The first column of the only row. */
 struct error *store_number(struct store *store, const char *query, const char *const *values,
