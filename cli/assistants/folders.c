@@ -4,6 +4,7 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "cli/fleet/cores.h"
+#include "cli/fleet/store.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -69,7 +70,8 @@ static char *resolve(const struct folders *folders, char *path)
 	return resolved && is_allowed(folders, resolved) ? take(resolved) : NULL;
 }
 
-struct error *folders_find(const struct folders *folders, const char *name, char **ret)
+struct error *folders_find(const struct folders *folders, const char *what, const char *name,
+			   char **ret)
 {
 	char *path = name[0] == '/' ? resolve(folders, strdup(name)) : NULL;
 
@@ -82,8 +84,8 @@ struct error *folders_find(const struct folders *folders, const char *name, char
 	}
 	if (!path)
 		return error_create(ERROR_USAGE,
-				    "there is no core '%s' that may be opened; 'open' lists them",
-				    name);
+				    "there is no %s '%s' that may be opened; 'open' lists them",
+				    what, name);
 	*ret = path;
 	return NULL;
 }
@@ -92,6 +94,7 @@ struct core_file {
 	char *path; /* owned */
 	uint64_t size;
 	int64_t modified; /* seconds since 1970 */
+	bool is_fleet;
 };
 
 struct core_files {
@@ -108,12 +111,14 @@ static void core_files_deinit(struct core_files *files)
 }
 DEFINE_DEINIT(core_files_deinit, struct core_files)
 
-static struct error *add_file(struct core_files *files, const char *path, const struct stat *status)
+static struct error *add_file(struct core_files *files, const char *path, const struct stat *status,
+			      bool is_fleet)
 {
 	struct core_file file = {
 		.path = strdup(path),
 		.size = (uint64_t)status->st_size,
 		.modified = status->st_mtim.tv_sec,
+		.is_fleet = is_fleet,
 	};
 	struct error *error =
 		file.path ? LIST_APPEND(files->list, files->count, file) : &error_no_memory;
@@ -139,9 +144,15 @@ static struct error *add_folder(struct core_files *files, const char *path)
 	if (!folder)
 		return error_system("%s", path);
 	while (files->looked_at < MOST_FILES && (entry = fts_read(folder)) != NULL) {
+		bool is_core, is_fleet;
+
 		files->looked_at++;
-		if (entry->fts_info == FTS_F && file_may_be_core(entry->fts_accpath))
-			TRY(add_file(files, entry->fts_path, entry->fts_statp));
+		if (entry->fts_info != FTS_F)
+			continue;
+		is_core = file_may_be_core(entry->fts_accpath);
+		is_fleet = !is_core && store_is_at(entry->fts_accpath);
+		if (is_core || is_fleet)
+			TRY(add_file(files, entry->fts_path, entry->fts_statp, is_fleet));
 	}
 	return NULL;
 }
@@ -153,31 +164,48 @@ static struct error *find_files(const struct folders *folders, struct core_files
 	struct stat status;
 
 	if (folders->core && stat(folders->core, &status) == 0)
-		TRY(add_file(files, folders->core, &status));
+		TRY(add_file(files, folders->core, &status, false));
 	for (size_t i = 0; i < folders->count; i++)
 		TRY(add_folder(files, folders->list[i]));
 	SORT(files->list, files->count, compare_files);
 	return NULL;
 }
 
-struct error *folders_write(const struct folders *folders, struct report *report)
+static void write_files(const struct core_files *files, bool are_fleets, const struct table *table,
+			struct report *report)
 {
-	static const struct table table = TABLE("core", NULL, { "size", VALUE_BYTES },
-						{ "modified", VALUE_TEXT }, { "core", VALUE_TEXT });
-	_cleanup_(core_files_deinit) struct core_files files = { 0 };
 	char modified[32];
 
-	TRY(find_files(folders, &files));
-	report_begin_table(report, &table);
-	for (size_t i = 0; i < files.count; i++) {
-		time_t seconds = files.list[i].modified;
+	report_begin_table(report, table);
+	list_for_each(file, files->list, files->count) {
+		time_t seconds = file->modified;
 		struct tm when;
 
+		if (file->is_fleet != are_fleets)
+			continue;
 		*modified = '\0';
 		if (gmtime_r(&seconds, &when))
 			strftime(modified, sizeof(modified), "%FT%TZ", &when);
-		report_row(report, files.list[i].size, modified, files.list[i].path);
+		report_row(report, file->size, modified, file->path);
 	}
 	report_end_table(report);
+}
+
+struct error *folders_write(const struct folders *folders, struct report *report)
+{
+	static const struct table cores = TABLE("core", NULL, { "size", VALUE_BYTES },
+						{ "modified", VALUE_TEXT }, { "core", VALUE_TEXT });
+	static const struct table fleets =
+		TABLE("fleet file", NULL, { "size", VALUE_BYTES }, { "modified", VALUE_TEXT },
+		      { "fleet", VALUE_TEXT });
+	_cleanup_(core_files_deinit) struct core_files files = { 0 };
+	bool has_fleet = false;
+
+	TRY(find_files(folders, &files));
+	list_for_each(file, files.list, files.count)
+		has_fleet |= file->is_fleet;
+	write_files(&files, false, &cores, report);
+	if (has_fleet)
+		write_files(&files, true, &fleets, report);
 	return NULL;
 }

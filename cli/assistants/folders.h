@@ -23,10 +23,11 @@ DEFINE_DEINIT(folders_deinit, struct folders)
 struct error *folders_add(struct folders *folders, const char *path);
 
 /*
- * The core of that name, which may be relative to any of the folders, resolved; to be freed. It is
- * a regular file.
+ * The file of that name, which may be relative to any of the folders, resolved; to be freed. It is
+ * a regular one. what it is, such as "core", is for the message.
  */
-struct error *folders_find(const struct folders *folders, const char *name, char **ret);
+struct error *folders_find(const struct folders *folders, const char *what, const char *name,
+			   char **ret);
 
-/* Write the cores that may be opened, the newest first. */
+/* Write the cores that may be opened, and then the files of fleets, the newest first. */
 struct error *folders_write(const struct folders *folders, struct report *report);

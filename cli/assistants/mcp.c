@@ -13,7 +13,7 @@ enum { KEY_ALLOW = 256, KEY_MAXIMUM_MEMORY, KEY_NO_CONTENT, KEY_SYSROOT, KEY_DEB
 
 static const char DOCUMENTATION[] =
 	"Let an assistant in an editor read cores, by the Model Context Protocol: JSON-RPC on standard input and output. CORE is opened at first; other cores only if they are below a folder DIR.\v"
-	"It is read-only: it writes no file, starts no program, and sends nothing anywhere but to standard output. The tools are 'open', 'overview', 'report', 'top', 'summarize', 'objects', 'list', 'show', 'explain', 'path', 'tree', 'bill', 'waste', 'fragmentation', 'backtrace', 'sql', 'diff', 'gate' and 'help', with the switches of the commands; 'heapcore://report' is the report of the open core.\n"
+	"It is read-only: it writes no file, starts no program, and sends nothing anywhere but to standard output. The tools are 'open', 'overview', 'report', 'top', 'summarize', 'objects', 'list', 'show', 'explain', 'path', 'tree', 'bill', 'waste', 'fragmentation', 'backtrace', 'sql', 'diff', 'gate' and 'help', with the switches of the commands; 'fleet_report', 'fleet_diff', 'fleet_show' and 'fleet_sql', which ask files of 'heapcore fleet' below DIR; 'heapcore://report' is the report of the open core.\n"
 	"\n"
 	"Answers hold contents of memory, unless --no-content is given.";
 

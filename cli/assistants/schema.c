@@ -182,24 +182,21 @@ static json_t *schema_of_switch(const struct argp_option *option)
 	return json_pack("{s:s, s:s?}", "type", "string", "description", text);
 }
 
-static json_t *schema_of_limit(void)
+json_t *schema_of_limit(void)
 {
 	return json_pack("{s:s, s:i, s:i, s:s}", "type", "integer", "minimum", 1, "maximum",
 			 (int)MOST_ROWS, "description",
 			 "At most that many rows of a table; 100 by default");
 }
 
-static json_t *schema_of_as(void)
+json_t *schema_of_as(void)
 {
 	return json_pack("{s:s, s:[s, s], s:s}", "type", "string", "enum", "text", "rows",
 			 "description",
 			 "Have only the text, or only the rows as data; both by default");
 }
 
-/*
- * Build an object schema. json_pack() returns NULL if one of its arguments could not be allocated.
- */
-static json_t *make_object(json_t *properties, json_t *required)
+json_t *schema_object(json_t *properties, json_t *required)
 {
 	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties,
 			 "required", required, "additionalProperties", 0);
@@ -217,7 +214,7 @@ json_t *schema_of_command(const struct command *command)
 			json_pack(
 				"{s:s, s:s}", "type", "string", "description",
 				"The file of the core; without it, the cores that may be opened are listed"));
-		return make_object(properties, required);
+		return schema_object(properties, required);
 	}
 	words = words_of(command);
 	list_for_each(word, words.list, words.count) {
@@ -229,7 +226,7 @@ json_t *schema_of_command(const struct command *command)
 		json_object_set_new(properties, option->name, schema_of_switch(option));
 	json_object_set_new(properties, "limit", schema_of_limit());
 	json_object_set_new(properties, "as", schema_of_as());
-	return make_object(properties, required);
+	return schema_object(properties, required);
 }
 
 /* A query is right at once only if its tables are known: "allocation(id, address, ...)". */
@@ -264,13 +261,12 @@ static struct error *append(struct line *line, const char *text)
 	return error;
 }
 
-static struct error *wrong_type(const char *name, const char *what)
+struct error *schema_wrong_type(const char *name, const char *what)
 {
 	return error_create(ERROR_USAGE, "'%s' must be %s", name, what);
 }
 
-/* Models often write "" or null for what they do not give. */
-static bool is_given(const json_t *value)
+bool schema_is_given(const json_t *value)
 {
 	return value && !json_is_null(value) &&
 	       !(json_is_string(value) && !*json_string_value(value));
@@ -296,14 +292,14 @@ static struct error *append_switch(struct line *line, const struct argp_option *
 
 	TRY_MEMORY(word);
 	if (!option->arg && !json_is_boolean(value))
-		return wrong_type(option->name, "true or false");
+		return schema_wrong_type(option->name, "true or false");
 	if (option->arg && !text)
-		return wrong_type(option->name, "a string or a number");
+		return schema_wrong_type(option->name, "a string or a number");
 	if (!option->arg && !json_is_true(value))
 		return NULL;
 	TRY(append(line, word));
 	if (option->arg && strcmp(option->arg, "OLD") == 0)
-		TRY(folders_find(folders, text, &path));
+		TRY(folders_find(folders, "core", text, &path));
 	return option->arg ? append(line, path ? path : text) : NULL;
 }
 
@@ -335,12 +331,12 @@ static struct error *append_word(struct line *line, const struct command *comman
 	_cleanup_(free) char *path = NULL;
 
 	if (!text)
-		return wrong_type(word->name, "a string");
+		return schema_wrong_type(word->name, "a string");
 	if (strcmp(word->name, "set") == 0)
 		return append_split(line, text);
 	if (command->word != WORD_FILE)
 		return append(line, text);
-	TRY(folders_find(folders, text, &path));
+	TRY(folders_find(folders, "core", text, &path));
 	return append(line, path);
 }
 
@@ -368,7 +364,7 @@ static struct error *append_switches(struct line *line, const struct command *co
 	json_object_foreach((json_t *)arguments, name, value)
 	{
 		if (find_word(words, name) || strcmp(name, "limit") == 0 ||
-		    strcmp(name, "as") == 0 || !is_given(value))
+		    strcmp(name, "as") == 0 || !schema_is_given(value))
 			continue;
 		option = find_switch(command, name);
 		if (!option)
@@ -378,11 +374,11 @@ static struct error *append_switches(struct line *line, const struct command *co
 	return NULL;
 }
 
-static struct error *read_limit(const json_t *value, uint64_t *ret)
+struct error *schema_read_limit(const json_t *value, uint64_t *ret)
 {
 	json_int_t limit = json_integer_value(value);
 
-	if (!is_given(value))
+	if (!schema_is_given(value))
 		return NULL;
 	if (!json_is_integer(value) || limit < 1 || limit > MOST_ROWS)
 		return error_create(ERROR_USAGE, "'limit' must be a number from 1 to %d",
@@ -397,7 +393,7 @@ static struct error *append_limit(struct line *line, const struct command *comma
 {
 	char number[NUMBER_SIZE];
 
-	if (!is_given(value) || command->shorten || !has_limit(command))
+	if (!schema_is_given(value) || command->shorten || !has_limit(command))
 		return NULL;
 	number[format_decimal(limit, number)] = '\0';
 	TRY(append(line, "--limit"));
@@ -432,14 +428,14 @@ struct error *schema_read(const struct command *command, const json_t *arguments
 
 	*ret_rows = command_needs_core(command) ? USUAL_ROWS : MOST_ROWS;
 	TRY(append(&line, command->name));
-	TRY(read_limit(limit, ret_rows));
+	TRY(schema_read_limit(limit, ret_rows));
 	TRY(append_switches(&line, command, &words, arguments, folders));
 	TRY(append_limit(&line, command, limit, *ret_rows));
 	switches = line.count;
 	list_for_each(word, words.list, words.count) {
 		const json_t *value = json_object_get(arguments, word->name);
 
-		if (is_given(value))
+		if (schema_is_given(value))
 			TRY(append_words(&line, command, word, value, folders));
 		else if (word->required)
 			return error_create(ERROR_USAGE, "'%s' is missing", word->name);

@@ -72,11 +72,39 @@ void server_list_cores(struct server *server, uint64_t most_rows, struct answer 
 	error = reports_open(&reports, session, session->format, line.words[0], &line,
 			     answer->text.stream, false);
 	if (!error) {
+		reports.subject.core = NULL; /* it is not about the one that is open */
+		reports.subject.findings = NULL;
 		error = folders_write(&server->folders, &reports.list[0]);
 		error = error_first(error, reports_close(&reports));
 	}
 	if (error)
 		session_complain(session, error);
+	end(server, answer);
+}
+
+static struct error *ask_fleet(struct server *server, const char *path, const char *word,
+			       const struct fleet_question *question, FILE *out)
+{
+	struct session *session = &server->session;
+	_cleanup_(store_close) struct store *store = NULL;
+
+	TRY(store_open(path, STORE_READ_ONLY, &store));
+	store_guard(store, &session->progress.progress, session->maximum_memory);
+	return fleet_answer(session, word, store, path, question, out);
+}
+
+void server_ask_fleet(struct server *server, const char *path, const char *word,
+		      const struct fleet_question *question, uint64_t most_rows,
+		      struct answer *answer)
+{
+	struct captured captured;
+	struct error *error;
+
+	begin(server, &captured, answer);
+	server->session.most_rows = most_rows;
+	error = ask_fleet(server, path, word, question, answer->text.stream);
+	if (error)
+		session_complain(&server->session, error);
 	end(server, answer);
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/assistants/channel.h"
 #include "cli/assistants/folders.h"
+#include "cli/fleet/fleet.h"
 #include "cli/prompt/capture.h"
 #include "cli/prompt/captured.h"
 
@@ -58,7 +59,12 @@ bool server_open(struct server *server, const char *path, struct answer *answer)
 /* Open the core of the command line, unless that was done. */
 void server_open_given(struct server *server, struct answer *answer);
 
-/* Write the cores that may be opened. */
+/* Answer as `fleet WORD` does, of the file at path; no core is needed, and none is closed. */
+void server_ask_fleet(struct server *server, const char *path, const char *word,
+		      const struct fleet_question *question, uint64_t most_rows,
+		      struct answer *answer);
+
+/* Write the cores that may be opened, and the files of fleets. */
 void server_list_cores(struct server *server, uint64_t most_rows, struct answer *answer);
 
 /* Answer requests up to the end. */

@@ -2,6 +2,7 @@
  * The tools: commands that neither write files nor start programs.
  */
 #include "analyzer/base/text.h"
+#include "cli/assistants/fleet_tools.h"
 #include "cli/assistants/schema.h"
 #include "cli/assistants/server.h"
 #include "cli/prompt/execute.h"
@@ -50,22 +51,38 @@ static const struct command *command_of(const struct tool *tool)
 	return tool->command ? command_find(tool->command) : NULL;
 }
 
+/* Takes the schema over. */
+static json_t *describe(const char *name, const char *text, json_t *schema)
+{
+	return json_pack("{s:s, s:s?, s:o, s:{s:b, s:b, s:b}}", "name", name, "description", text,
+			 "inputSchema", schema, "annotations", "readOnlyHint", 1, "destructiveHint",
+			 0, "openWorldHint", 0);
+}
+
 static json_t *describe_tool(const struct tool *tool)
 {
 	const struct command *command = command_of(tool);
 	_cleanup_(free) char *text = schema_description(command);
 
-	return json_pack("{s:s, s:s?, s:o, s:{s:b, s:b, s:b}}", "name", tool->name, "description",
-			 text, "inputSchema", schema_of_command(command), "annotations",
-			 "readOnlyHint", 1, "destructiveHint", 0, "openWorldHint", 0);
+	return describe(tool->name, text, schema_of_command(command));
+}
+
+static json_t *describe_fleet_tool(const struct fleet_tool *tool)
+{
+	_cleanup_(free) char *text = fleet_tool_description(tool);
+
+	return describe(tool->name, text, fleet_tool_schema(tool));
 }
 
 struct error *tools_list(struct server *server, const json_t *params, json_t **ret)
 {
 	json_t *list = json_array();
+	const struct fleet_tool *tool;
 
 	for (size_t i = 0; i < COUNT_OF(tools); i++)
 		json_array_append_new(list, describe_tool(&tools[i]));
+	for (size_t i = 0; (tool = fleet_tool_at(i)) != NULL; i++)
+		json_array_append_new(list, describe_fleet_tool(tool));
 	*ret = json_pack("{s:o}", "tools", list);
 	return NULL;
 }
@@ -202,7 +219,7 @@ static void call_open(struct server *server, const json_t *arguments, struct ans
 	if (name && !json_is_string(name))
 		error = error_create(ERROR_USAGE, "'core' must be a string");
 	else if (name)
-		error = folders_find(&server->folders, json_string_value(name), &path);
+		error = folders_find(&server->folders, "core", json_string_value(name), &path);
 	if (error)
 		complain(server, answer, error);
 	else if (!path)
@@ -231,22 +248,34 @@ static void call_command(struct server *server, const struct command *command,
 		server_run(server, &line, rows, answer);
 }
 
+static void call_fleet(struct server *server, const struct fleet_tool *tool,
+		       const json_t *arguments, struct answer *answer)
+{
+	struct error *error = fleet_tool_call(server, tool, arguments, answer);
+
+	if (error)
+		complain(server, answer, error);
+}
+
 struct error *tools_call(struct server *server, const json_t *params, json_t **ret)
 {
 	const char *name = json_string_value(json_object_get(params, "name"));
 	const json_t *arguments = json_object_get(params, "arguments");
 	const struct tool *tool = name ? find_tool(name) : NULL;
+	const struct fleet_tool *fleet_tool = name ? fleet_tool_find(name) : NULL;
 	_cleanup_(answer_deinit) struct answer answer = { 0 };
 	struct parts parts;
 
-	if (!tool)
+	if (!tool && !fleet_tool)
 		return error_unknown("tool", name ? name : "", NULL);
 	if (arguments && !json_is_object(arguments))
 		return error_create(ERROR_USAGE, "'arguments' is not an object");
 	TRY(read_parts(arguments, &parts));
 	TRY(answer_init(&answer, MOST_TEXT));
 	progress_tell(server, params);
-	if (tool->command)
+	if (fleet_tool)
+		call_fleet(server, fleet_tool, arguments, &answer);
+	else if (tool->command)
 		call_command(server, command_of(tool), arguments, &answer);
 	else
 		call_open(server, arguments, &answer);

@@ -23,7 +23,8 @@ PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_RESOURCE = (
     -32700, -32600, -32601, -32602, -32002)
 NO_VERSION = -32022
 TOOLS = ["open", "overview", "report", "top", "summarize", "objects", "list", "show", "explain",
-         "path", "tree", "bill", "waste", "fragmentation", "backtrace", "sql", "diff", "gate", "help"]
+         "path", "tree", "bill", "waste", "fragmentation", "backtrace", "sql", "diff", "gate", "help",
+         "fleet_report", "fleet_diff", "fleet_show", "fleet_sql"]
 ENDLESS = ("WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number) "
            "SELECT count(*) FROM number")
 # What no tool may have: it would write files, or start programs.
@@ -379,6 +380,13 @@ class ToolsTest(unittest.TestCase):
             self.assertEqual(sum(row["retained"] for row in rows if row["depth"] == 1),
                              rows[0]["retained"])
 
+    def test_descriptions_are_short_and_hold_what_sql_needs(self):
+        of = {tool["name"]: tool["description"] for tool in self.server.ask("tools/list")["tools"]}
+        for tool, name in (("sql", "dominator"), ("fleet_sql", "core"), ("fleet_sql", "fleet_leak")):
+            columns = re.search(rf"^{name}\((.*?)\)", of[tool], re.MULTILINE)[1].split(", ")
+            self.assertGreater(len(columns), 3, tool)
+        self.assertLess(len(json.dumps(self.server.ask("tools/list"))), 64 << 10)
+
     def test_an_allocation_from_all_sides(self):
         row = self.server.rows("allocation", "list", set="anchored", limit=1)[0]
         path = self.server.rows("result", "path", address=row["address"])[0]
@@ -445,6 +453,96 @@ class ToolsTest(unittest.TestCase):
         self.assertTrue(texts[1]["text"].startswith("<!"))
         for uri in ("file:///etc/passwd", "heapcore://../report", "heapcore://report/"):
             self.assertEqual(self.server.ask("resources/read", uri=uri)["code"], NO_RESOURCE)
+
+
+class FleetTest(unittest.TestCase):
+    """The file of a fleet, in a folder that may be read, and what must not happen to it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = os.path.join(FOLDER, "fleet")
+        os.mkdir(cls.folder)
+        cls.file = os.path.join(cls.folder, "two.db")
+        for core, build in ((CORE, "1.0"), (MANY, "1.1")):
+            subprocess.run([HEAPCORE, "fleet", "-q", "--tag", f"build={build}", "-o", cls.file, core],
+                           capture_output=True, timeout=TIMEOUT, check=True)
+        cls.server = started(cls.folder)
+        cls.addClassCleanup(cls.server.__exit__)
+
+    def ask_cli(self, *words):
+        return subprocess.run([HEAPCORE, "fleet", *words], capture_output=True, text=True,
+                              timeout=TIMEOUT, check=True).stdout
+
+    def test_answers_are_those_of_the_command(self):
+        leak = self.server.rows("fleet leak", "fleet_report", fleet="two.db")[0]["fingerprint"]
+        query = "SELECT build, used_bytes FROM core ORDER BY build"
+        for tool, arguments, words in (
+                ("fleet_report", {}, ["report", self.file]),
+                ("fleet_report", {"select": ["build=1.1"], "limit": 3},
+                 ["report", "--select", "build=1.1", "--limit", "3", self.file]),
+                ("fleet_diff", {"old": "1.0", "new": "1.1"}, ["diff", self.file, "1.0", "1.1"]),
+                ("fleet_show", {"fingerprint": leak}, ["show", self.file, leak]),
+                ("fleet_sql", {"query": query}, ["sql", self.file, query])):
+            answer = self.server.call(tool, fleet="two.db", **arguments)
+            self.assertEqual(answer["content"][1]["text"], self.ask_cli(*words), tool)
+            self.assertTrue(answer["structuredContent"]["tables"][0]["rows"], tool)
+        self.assertEqual([row["build"] for row in self.server.rows(
+            "result", "fleet_sql", fleet=self.file, query=query)], ["1.0", "1.1"])
+        self.assertEqual(len(self.server.rows("result", "fleet_sql", fleet="two.db", limit=2,
+                                              query="SELECT kind FROM kind", **{"as": "rows"})), 2)
+
+    def test_files_are_listed_and_others_are_none(self):
+        self.assertEqual([row["fleet"] for row in self.server.rows("fleet file", "open")], [self.file])
+        with started(CORE) as server:
+            self.assertNotIn("two.db", server.text("open"))
+            self.assertIn("no fleet 'two.db' that may be opened",
+                          server.mistake("fleet_report", fleet="two.db"))
+            self.assertIn("that may be opened", server.mistake("fleet_report", fleet=self.file))
+        os.symlink("/etc/passwd", os.path.join(self.folder, "link.db"))
+        self.addCleanup(os.unlink, os.path.join(self.folder, "link.db"))
+        for name in ("link.db", "../many.core", "/etc/passwd", "none.db"):
+            self.assertIn("that may be opened", self.server.mistake("fleet_report", fleet=name))
+
+    def test_mistakes_are_said(self):
+        for tool, arguments, message in (
+                ("fleet_report", {}, "'fleet' is missing"), ("fleet_report", {"fleet": 7}, "a string"),
+                ("fleet_report", {"fleet": "two.db", "select": ["build"]}, "NAME=PATTERN"),
+                ("fleet_report", {"fleet": "two.db", "select": ["build=7"]}, "no core is selected"),
+                ("fleet_report", {"fleet": "two.db", "format": "html"}, "unknown property"),
+                ("fleet_report", {"fleet": "two.db", "limit": 0}, "'limit' must be"),
+                ("fleet_diff", {"fleet": "two.db", "old": "1.0"}, "'new' is missing"),
+                ("fleet_show", {"fleet": "two.db", "fingerprint": "zz"}, "no core has a leak"),
+                ("fleet_sql", {"fleet": "two.db", "query": "SELECT used FROM tag"}, "no such column")):
+            self.assertIn(message, self.server.mistake(tool, **arguments), arguments)
+
+    def test_a_question_only_reads(self):
+        for query in ("DELETE FROM core", "DROP TABLE core", "PRAGMA user_version = 7", "VACUUM",
+                      "ATTACH '/etc/passwd' AS x", "CREATE TABLE x (y)", "SELECT is_missing('/etc/passwd')",
+                      "SELECT load_extension('x')", "SELECT * FROM pragma_database_list"):
+            self.server.mistake("fleet_sql", fleet="two.db", query=query)
+        # To read such a file, SQLite would make others beside it; one of old tables would be renewed.
+        with open(self.file, "rb") as file:
+            image = bytearray(file.read())
+        for name, place, byte in (("wal.db", 18, 2), ("wal2.db", 19, 2), ("old.db", 63, 1), ("new.db", 63, 9)):
+            other = bytearray(image)
+            other[place] = byte
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(other)
+            self.addCleanup(os.unlink, os.path.join(self.folder, name))
+            self.assertRegex(self.server.mistake("fleet_report", fleet=name), "not made by|another version")
+            with open(os.path.join(self.folder, name), "rb") as file:
+                self.assertEqual(file.read(), other)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["new.db", "old.db", "two.db", "wal.db", "wal2.db"])
+        with open(self.file, "rb") as file:
+            self.assertEqual(file.read(), image)
+
+    def test_an_endless_question_is_cancelled_and_a_long_answer_cut(self):
+        number = self.server.begin("tools/call", name="fleet_sql",
+                                   arguments={"fleet": "two.db", "query": ENDLESS})
+        self.server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+        answer = self.server.call("fleet_sql", fleet="two.db", query="SELECT hex(zeroblob(400000)) AS zeros")
+        self.assertIn("more bytes not shown", answer["content"][1]["text"])
+        self.assertLess(len(json.dumps(answer)), 70 << 10)
 
 
 class CoresTest(unittest.TestCase):
