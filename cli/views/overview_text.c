@@ -215,21 +215,59 @@ static size_t widest(const struct screen_rows *rows, size_t column, const char *
 	return most;
 }
 
+static void remove_bytes(char *text, size_t count)
+{
+	memmove(text, text + count, strlen(text + count) + 1);
+}
+
+/* "shared by a, b and 3 more" becomes "shared by a and others". */
+static void leave_out_sharers(char *text)
+{
+	static const char others[] = " and others";
+	char *shared = strstr(text, "shared by "), *comma = shared ? strchr(shared, ',') : NULL;
+
+	if (comma && strlen(comma) >= strlen(others) && !memchr(shared, '<', comma - shared))
+		memcpy(comma, others, sizeof(others));
+}
+
+/* The size of a holder without a name tells less than who holds it. */
+static void leave_out_size(char *text)
+{
+	const char *found = strstr(text, " bytes, shared by ");
+
+	if (found)
+		remove_bytes(text, (size_t)(strchr(found, ',') + 2 - text));
+}
+
+static void leave_out_shared(char *text)
+{
+	static const char shared[] = "shared by ";
+
+	if (strncmp(text, shared, strlen(shared)) == 0)
+		remove_bytes(text, strlen(shared));
+}
+
 /* Leave out what tells least: "(anonymous namespace)::", and a library's version behind ".so". */
 static void leave_out_least(char *text)
 {
 	static const char anonymous[] = "(anonymous namespace)::", library[] = ".so";
-	char *found, *behind;
+	char *found;
 
-	while ((found = strstr(text, anonymous)) != NULL) {
-		behind = found + strlen(anonymous);
-		memmove(found, behind, strlen(behind) + 1);
-	}
+	while ((found = strstr(text, anonymous)) != NULL)
+		remove_bytes(found, strlen(anonymous));
 	for (found = text; (found = strstr(found, library)) != NULL;) {
 		found += strlen(library);
-		behind = found + strspn(found, ".0123456789");
-		memmove(found, behind, strlen(behind) + 1);
+		remove_bytes(found, strspn(found, ".0123456789"));
 	}
+}
+
+static void leave_out(char *text, size_t width)
+{
+	static void (*const steps[])(char *text) = { leave_out_least, leave_out_sharers,
+						     leave_out_size, leave_out_shared };
+
+	for (size_t i = 0; i < COUNT_OF(steps) && text_width(text, strlen(text)) > width; i++)
+		steps[i](text);
 }
 
 static struct error *shorten(struct screen_rows *rows, size_t column, size_t width)
@@ -239,8 +277,7 @@ static struct error *shorten(struct screen_rows *rows, size_t column, size_t wid
 
 		if (!text)
 			continue;
-		if (text_width(text, strlen(text)) > width)
-			leave_out_least(text);
+		leave_out(text, width);
 		rows->list[i].texts[column] = text_shortened(text, width);
 		free(text);
 		TRY_MEMORY(rows->list[i].texts[column]);

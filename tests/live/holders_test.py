@@ -251,6 +251,26 @@ class HoldersTest(LiveTest):
                for row in rows_of("SELECT name, retained FROM variable", core)}
         return truth, tree, held, sql
 
+    def test_a_narrow_screen_names_one_that_shares(self):
+        text = """
+            #include <stdio.h>
+            #include <stdlib.h>
+            void **orders_by_customer_number, **orders_by_number_of_article, **orders_of_today;
+            int main(void)
+            {
+                orders_by_customer_number = orders_by_number_of_article = orders_of_today =
+                    malloc(5000 * 8);
+                for (int i = 0; i < 5000; i++)
+                    orders_of_today[i] = malloc(48);
+                puts("ready");
+                fflush(stdout);
+                getchar();
+            }
+        """
+        core = snap(self.start([self.compile("narrow", text=text)]), self.path("core"))
+        self.assertRegex(ask("-q", core, "info").stdout,
+                         r"% +(shared by )?orders_\w+ and others  5,000 of 56 bytes\n")
+
     def test_what_several_variables_share_names_them(self):
         truth, tree, held, sql = self.views_of_sharers("-g", "-O1")
         three = "shared by direct, table and behind (sharers)"
