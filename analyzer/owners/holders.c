@@ -523,6 +523,15 @@ static uint64_t weight_of(const struct content *content)
 	return content->bytes - (content->count < LEAST_LINKS ? content->behind : 0);
 }
 
+/* True if nearly all its bytes are of its own allocation, such as a buffer's. */
+static bool is_its_own(const struct finder *finder, const struct holder *holder)
+{
+	const struct allocation_index *index = analysis_index(finder->analysis);
+
+	return holder->id != NO_ALLOCATION && holder->alike == 1 &&
+	       allocation_size(index, holder->id) >= holder->bytes / 10 * 9;
+}
+
 static struct holder finish(const struct finder *finder, uint32_t number)
 {
 	const struct group *group = &finder->groups.items[number];
@@ -534,7 +543,7 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 			most = content;
 	holder.kind = shown(group->kind);
 	holder.is_nearly_all = is_nearly_all(finder, &holder);
-	if (most) {
+	if (most && !is_its_own(finder, &holder)) {
 		holder.content = shown(most->kind);
 		/* The first link of a chain is the holder itself. A list of lists is no chain. */
 		holder.content_count = most->count + (most->kind == group->kind && most->is_chain);
