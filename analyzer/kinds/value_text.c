@@ -1,6 +1,7 @@
 #include "analyzer/kinds/value_text.h"
 
 #include "analyzer/base/macros.h"
+#include "analyzer/kinds/library_values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -286,55 +287,26 @@ static const struct type_member *find_wrapped(const struct printing *printing,
 	return NULL;
 }
 
-/* The address in the structure of the first member of that kind and name, if any is asked for. */
-static bool find_inner(const struct printing *printing, const struct data_type *type,
-		       enum type_kind kind, const char *name, size_t depth, uint64_t *address)
-{
-	const struct type_member *members = type_members(printing->table, type);
-
-	for (size_t i = 0; i < type->member_count && depth < DEEPEST; i++) {
-		const struct data_type *inner = type_get(printing->table, members[i].type);
-		uint64_t start = *address + members[i].offset;
-
-		if (inner->kind == kind &&
-		    (!name || (members[i].name && strcmp(members[i].name, name) == 0))) {
-			*address = start;
-			return true;
-		}
-		if (inner->kind == TYPE_STRUCTURE &&
-		    find_inner(printing, inner, kind, name, depth + 1, &start)) {
-			*address = start;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The text of a String or &str of Rust, which no 0 ends; of a Vec, what its elements are. */
 static bool print_counted(struct printing *printing, const struct data_type *type, uint64_t address)
 {
-	static const char *const texts[] = { "alloc::string::String", "&str",
-					     "alloc::boxed::Box<str" };
-	static const char *const vec = "alloc::vec::Vec<";
-	const struct image *image = analysis_image(printing->analysis);
-	bool is_text = begins_with_any(type->name, texts, COUNT_OF(texts));
-	uint64_t length_at = address, text_at = address, length, text;
+	static const char *const names[] = { "alloc::string::String", "&str",
+					     "alloc::boxed::Box<str", "alloc::vec::Vec<" };
+	struct library_value value;
 
-	if (!(is_text || begins_with_any(type->name, &vec, 1)) ||
-	    !(find_inner(printing, type, TYPE_NUMBER, "len", 0, &length_at) ||
-	      find_inner(printing, type, TYPE_NUMBER, "length", 0, &length_at)) ||
-	    !find_inner(printing, type, TYPE_POINTER, NULL, 0, &text_at) ||
-	    !image_read_word(image, length_at, &length) || !image_read_word(image, text_at, &text))
+	if (!begins_with_any(type->name, names, COUNT_OF(names)) ||
+	    !library_value_read(printing->table, analysis_image(printing->analysis), type, address,
+				&value))
 		return false;
-	if (is_text && length > 0)
-		return print_text(printing, text, length);
-	if (is_text) {
+	if (value.is_text && value.length > 0)
+		return print_text(printing, value.elements, value.length);
+	if (value.is_text) {
 		fputs("\"\"", printing->out);
 		return true;
 	}
-	fprintf(printing->out, "{elements = 0x%" PRIx64, text);
-	print_target(printing, text);
-	fprintf(printing->out, ", len = %" PRIu64 "}", length);
+	fprintf(printing->out, "{elements = 0x%" PRIx64, value.elements);
+	print_target(printing, value.elements);
+	fprintf(printing->out, ", len = %" PRIu64 "}", value.length);
 	return true;
 }
 

@@ -135,6 +135,7 @@ typedef struct error *object_code_visitor(void *data, const struct object_code *
 /* A step from an object to another, and a path of such, see object_links.h. */
 struct object_link;
 struct object_path;
+struct object_value; /* see object_values.h */
 
 /* True: the visit is over. */
 typedef bool object_link_visitor(void *data, const struct object_link *link);
@@ -357,6 +358,26 @@ struct runtime {
 		      const struct object_link *link);
 	/* Required with find_globals(): write a step. False: it is another link's. */
 	bool (*tell_step)(struct object_path *path, const struct object_link *link);
+	/*
+	 * Optional, once find_globals() was called: as visit_links(), but the links to values that
+	 * are no objects, such as small numbers, too: their target is the value itself.
+	 */
+	struct error *(*visit_values)(struct object_space *space, allocation_id id,
+				      object_link_visitor *visit, void *data);
+	/* Optional: how the link counts, an enum object_item; NULL: all are items. */
+	int (*item_of)(const struct object_link *link);
+	/*
+	 * Optional: what a reference, the target of the link, leads to, where that is an object;
+	 * 0: it is no reference, or leads to none.
+	 */
+	uint64_t (*referent)(struct object_space *space, struct view *view,
+			     const struct object_link *link);
+	/*
+	 * Optional, once find_globals() was called: what the target of the link says, or with a
+	 * target alone an object; false: no value is there. ret is all zeros but for its text.
+	 */
+	bool (*read_value)(struct object_space *space, struct view *view,
+			   const struct object_link *link, struct object_value *ret);
 	/*
 	 * Optional: visit what the object has by name or key, until visit() returns false. Keys
 	 * that are contents of memory are left out without with_content.

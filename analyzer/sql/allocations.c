@@ -385,6 +385,34 @@ static void get_leak_root(struct sql_cursor *cursor, sqlite3_context *context)
 						  (allocation_id)cursor->id) != NULL);
 }
 
+/* The allocation that it is part of, as a body of what it holds, or a block of that. */
+static allocation_id owner_of(const struct analysis *analysis, allocation_id id)
+{
+	uint64_t address = patterns_owner(analysis_owners(analysis), id);
+	allocation_id owner =
+		address ? allocation_find(analysis_index(analysis), address) : NO_ALLOCATION;
+
+	return owner != id ? owner : NO_ALLOCATION;
+}
+
+void sql_result_owner(const struct sql *sql, sqlite3_context *context, allocation_id id)
+{
+	enum { MOST_STEPS = 16 };
+	allocation_id last = id, owner = owner_of(sql->analysis, id);
+
+	for (int i = 0; owner != NO_ALLOCATION && i < MOST_STEPS; i++) {
+		last = owner;
+		owner = owner_of(sql->analysis, last);
+	}
+	if (last != id)
+		sql_result_number(context, last);
+}
+
+static void get_owner(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	sql_result_owner(cursor->sql, context, (allocation_id)cursor->id);
+}
+
 static struct error *sort_free(struct sql *sql)
 {
 	return heaps_sort_free(analysis_heaps(sql->analysis));
@@ -460,7 +488,8 @@ static void get_retained_count(struct sql_cursor *cursor, sqlite3_context *conte
 	X("anchor", VALUE_TEXT, get_anchor, 1 << STAGE_REACHABILITY)        \
 	ORIGIN(X)                                                           \
 	X("retained", VALUE_BYTES, get_retained, 1 << STAGE_RETAINED)       \
-	X("is_leak_root", VALUE_NUMBER, get_leak_root, 1 << STAGE_LEAKS)
+	X("is_leak_root", VALUE_NUMBER, get_leak_root, 1 << STAGE_LEAKS)    \
+	X("owner", VALUE_NUMBER, get_owner, 1 << STAGE_OWNERS)
 #define FREE_COLUMNS(X)                                    \
 	PLACE(X)                                           \
 	X("state", VALUE_TEXT, sql_get_state)              \
@@ -482,7 +511,7 @@ static void get_retained_count(struct sql_cursor *cursor, sqlite3_context *conte
 
 const struct sql_table sql_allocation_tables[] = {
 	[ALLOCATIONS] = { "allocations in use; hidden columns take a pass over the graph",
-			  TABLE("allocation", NULL, ALLOCATION_COLUMNS(AS_COLUMN)), 2,
+			  TABLE("allocation", NULL, ALLOCATION_COLUMNS(AS_COLUMN)), 3,
 			  ROWS(ALLOCATION_COLUMNS) },
 	[FREE] = { "free allocations, which share their ids with those in use",
 		   TABLE("free", NULL, FREE_COLUMNS(AS_COLUMN)), 0, ROWS(FREE_COLUMNS) },

@@ -78,16 +78,25 @@ static void number_function(sqlite3_context *context, int count, sqlite3_value *
 	sql_result_number(context, both->descriptions->last);
 }
 
+static void owner_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	sql_result_owner(sqlite3_user_data(context), context,
+			 (allocation_id)sqlite3_value_int64(values[0]));
+}
+
 struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *descriptions)
 {
+	enum { HOW = SQLITE_UTF8 | SQLITE_DIRECTONLY };
 	struct context *context = malloc(sizeof(*context));
 	int status;
 
 	TRY_MEMORY(context);
 	*context = (struct context){ sql, descriptions };
 	/* It frees the context also where it fails. */
-	status = sqlite3_create_function_v2(sql->database, "description_of", 1,
-					    SQLITE_UTF8 | SQLITE_DIRECTONLY, context,
+	status = sqlite3_create_function_v2(sql->database, "description_of", 1, HOW, context,
 					    number_function, NULL, NULL, free);
+	if (status == SQLITE_OK)
+		status = sqlite3_create_function_v2(sql->database, "owner_of", 1, HOW, sql,
+						    owner_function, NULL, NULL, NULL);
 	return status == SQLITE_OK ? NULL : sql_error(sql, status);
 }

@@ -25,9 +25,9 @@ static const char *const SET_UP =
 static const char *const ALLOCATIONS =
 	"CREATE TABLE file.used_allocation (id INTEGER PRIMARY KEY, address ADDRESS_INTEGER,"
 	" size BYTES_INTEGER, description INTEGER, parent INTEGER, retained BYTES_INTEGER,"
-	" retained_count INTEGER);"
+	" retained_count INTEGER, owner INTEGER);"
 	"INSERT INTO file.used_allocation SELECT id, address, size, description_of(id), parent,"
-	" retained, retained_count FROM main.dominator;"
+	" retained, retained_count, owner_of(id) FROM main.dominator;"
 	"CREATE TABLE file.description (number INTEGER PRIMARY KEY, kind TEXT, known_by TEXT,"
 	" class TEXT, pattern TEXT, type TEXT, sureness TEXT, signature ADDRESS_INTEGER, state TEXT,"
 	" anchor TEXT, allocator TEXT, arena INTEGER, is_leak_root INTEGER)";
@@ -45,7 +45,7 @@ static const char *const REFERENCES =
 
 static const char *const VIEWS =
 	"CREATE VIEW file.allocation AS SELECT id, address, size, " DESCRIBED
-	", retained, is_leak_root FROM used_allocation"
+	", retained, is_leak_root, owner FROM used_allocation"
 	" JOIN description ON description.number = used_allocation.description;"
 	"CREATE VIEW file.dominator AS SELECT id, address, size, parent, retained, retained_count"
 	" FROM used_allocation;"
@@ -108,7 +108,7 @@ static struct error *copy_descriptions(struct sql *sql, const struct sql_descrip
 static struct error *copy_allocations(struct sql *sql)
 {
 	static const enum stage needs[] = { STAGE_REACHABILITY, STAGE_SIGNATURES, STAGE_TYPES,
-					    STAGE_LEAKED_TYPES, STAGE_LEAKS };
+					    STAGE_LEAKED_TYPES, STAGE_LEAKS,	  STAGE_OWNERS };
 	struct sql_descriptions descriptions = {
 		.memory.account = analysis_account(sql->analysis),
 		.slots.memory.account = analysis_account(sql->analysis),
@@ -131,7 +131,8 @@ static struct error *copy_allocations(struct sql *sql)
  */
 static bool is_copied(const char *name)
 {
-	static const char *const others[] = { "allocation", "dominator", "reference", "member" };
+	static const char *const others[] = { "allocation", "dominator", "reference", "member",
+					      "item" };
 
 	for (size_t i = 0; i < COUNT_OF(others); i++)
 		if (strcmp(name, others[i]) == 0)
@@ -141,15 +142,20 @@ static bool is_copied(const char *name)
 
 static void write_columns(struct writer *writer, const struct table *columns)
 {
+	const char *between = " \"";
+
 	for (size_t i = 0; i < columns->column_count; i++) {
-		writer_text(writer, i ? ", \"" : " \"");
+		if (columns->columns[i].kind == VALUE_ANY)
+			continue;
+		writer_text(writer, between);
+		between = ", \"";
 		for (const char *name = columns->columns[i].name; *name; name++)
 			writer_put(writer, (char)(*name == ' ' ? '_' : *name));
 		writer_put(writer, '"');
 	}
 }
 
-/* All columns, with those that `*` leaves out. */
+/* All columns, with those that `*` leaves out, but for contents of memory. */
 static struct error *copy_table(struct sql *sql, const struct sql_table *table)
 {
 	const struct table *columns = sql_columns(table);

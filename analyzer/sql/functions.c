@@ -283,18 +283,23 @@ static void visited_function(sqlite3_context *context, int count, sqlite3_value 
 	sql_result_number(context, owner_of(context)->visited);
 }
 
+static const struct {
+	const char *name;
+	int count;
+	void (*call)(sqlite3_context *context, int count, sqlite3_value **values);
+} functions[] = {
+	{ "text", 1, text_function },	    { "words", 2, words_function },
+	{ "name", 1, name_function },	    { "path", 1, path_function },
+	{ "visited", 0, visited_function },
+};
+
+const char *sql_function_name(size_t number)
+{
+	return number < COUNT_OF(functions) ? functions[number].name : NULL;
+}
+
 struct error *sql_add_functions(struct sql *sql)
 {
-	static const struct {
-		const char *name;
-		int count;
-		void (*call)(sqlite3_context *context, int count, sqlite3_value **values);
-	} functions[] = {
-		{ "text", 1, text_function },	    { "words", 2, words_function },
-		{ "name", 1, name_function },	    { "path", 1, path_function },
-		{ "visited", 0, visited_function },
-	};
-
 	for (size_t i = 0; i < COUNT_OF(functions); i++) {
 		int status = sqlite3_create_function(
 			sql->database, functions[i].name, functions[i].count,

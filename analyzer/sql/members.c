@@ -1,10 +1,14 @@
 /*
  * The table of members: what is within each allocation whose type is known, by the debug
- * information. A row is a member that has none itself, an element of an array, or a text.
+ * information. A row is a member that has none itself, an element of an array, a text, or a string
+ * or container of a library, before what it is made of.
  *
  * The rows of an allocation are made when the cursor comes to it, at most MOST_MEMBERS; values are
  * read when they are asked for.
  */
+#include "analyzer/base/cleanup.h"
+#include "analyzer/classify/type_names.h"
+#include "analyzer/kinds/library_values.h"
 #include "analyzer/sql/parts.h"
 
 #include <inttypes.h>
@@ -125,6 +129,8 @@ static void find_members(struct cursor *cursor, type_number number, uint64_t off
 	const struct data_type *type = type_get(cursor->types, number);
 	bool is_array = type->kind == TYPE_ARRAY;
 
+	if (library_value_is(type))
+		keep(cursor, (struct member){ offset, type->size, number }, length);
 	if (depth < DEEPEST && (type->kind == TYPE_STRUCTURE || type->kind == TYPE_UNION))
 		find_in_structure(cursor, type, offset, length, depth);
 	else if (depth < DEEPEST && is_array &&
@@ -212,9 +218,10 @@ static void result_characters(sqlite3_context *context, const struct image *imag
 	_cleanup_(free) char *text = NULL;
 
 	size = size < present ? size : present;
-	if (bytes)
-		text = strndup((const char *)bytes, MIN(size, MOST_CHARACTERS));
-	sql_result_escaped(context, text);
+	if (bytes || size == 0)
+		text = strndup(bytes ? (const char *)bytes : "", MIN(size, MOST_CHARACTERS));
+	if (bytes || size == 0)
+		sql_result_escaped(context, text);
 }
 
 /* Return a number of up to 64 bits. */
@@ -250,8 +257,28 @@ static bool read_bits(const struct image *image, const struct member *member, ui
 	return true;
 }
 
+static bool read_library(struct sql_cursor *base, struct library_value *ret)
+{
+	const struct cursor *cursor;
+	const struct member *member = member_at(base, &cursor);
+
+	return library_value_read(cursor->types, analysis_image(base->sql->analysis),
+				  type_get(cursor->types, member->type),
+				  cursor->start + member->offset, ret);
+}
+
+static void get_length(struct sql_cursor *base, sqlite3_context *context)
+{
+	struct library_value library;
+
+	if (read_library(base, &library))
+		sql_result_number(context, library.length);
+}
+
 static void get_value(struct sql_cursor *base, sqlite3_context *context)
 {
+	struct library_value library = { .is_text = false };
+
 	const struct cursor *cursor;
 	const struct member *member = member_at(base, &cursor);
 	const struct image *image = analysis_image(base->sql->analysis);
@@ -260,6 +287,8 @@ static void get_value(struct sql_cursor *base, sqlite3_context *context)
 
 	if (base->sql->no_content)
 		sql_result_text(context, report_left_out);
+	else if (read_library(base, &library) && library.is_text)
+		result_characters(context, image, library.elements, library.length);
 	else if (type->kind == TYPE_ARRAY)
 		result_characters(context, image, address, member->size);
 	else if ((type->kind == TYPE_NUMBER || type->kind == TYPE_CHARACTER ||
@@ -274,11 +303,14 @@ static void get_target(struct sql_cursor *base, sqlite3_context *context)
 	const struct cursor *cursor;
 	const struct member *member = member_at(base, &cursor);
 	const struct analysis *analysis = base->sql->analysis;
+	struct library_value library;
 	allocation_id id;
 	uint64_t word;
 
-	if (type_get(cursor->types, member->type)->kind != TYPE_POINTER ||
-	    !image_read_word(analysis_image(analysis), cursor->start + member->offset, &word))
+	if (read_library(base, &library))
+		word = library.elements;
+	else if (type_get(cursor->types, member->type)->kind != TYPE_POINTER ||
+		 !image_read_word(analysis_image(analysis), cursor->start + member->offset, &word))
 		return;
 	id = allocation_find(analysis_index(analysis), word);
 	if (id != NO_ALLOCATION)
@@ -311,8 +343,10 @@ static void get_type(struct sql_cursor *base, sqlite3_context *context)
 {
 	const struct cursor *cursor;
 	const struct member *member = member_at(base, &cursor);
+	const char *text = type_text(cursor->types, member->type, "", "");
+	_cleanup_(free) char *name = text ? short_name(text) : NULL;
 
-	sql_result_escaped(context, type_text(cursor->types, member->type, "", ""));
+	sql_result_escaped(context, name);
 }
 
 static sqlite3_int64 row_id(const struct sql_cursor *cursor)
@@ -321,14 +355,15 @@ static sqlite3_int64 row_id(const struct sql_cursor *cursor)
 	       (sqlite3_int64)((const struct cursor *)cursor)->row;
 }
 
-#define COLUMNS(X)                           \
-	X("id", VALUE_NUMBER, sql_get_id)    \
-	X("path", VALUE_TEXT, get_path)      \
-	X("offset", VALUE_BYTES, get_offset) \
-	X("size", VALUE_BYTES, get_size)     \
-	X("type", VALUE_TEXT, get_type)      \
-	X("value", VALUE_ANY, get_value)     \
-	X("target", VALUE_NUMBER, get_target)
+#define COLUMNS(X)                            \
+	X("id", VALUE_NUMBER, sql_get_id)     \
+	X("path", VALUE_TEXT, get_path)       \
+	X("offset", VALUE_BYTES, get_offset)  \
+	X("size", VALUE_BYTES, get_size)      \
+	X("type", VALUE_TEXT, get_type)       \
+	X("value", VALUE_ANY, get_value)      \
+	X("target", VALUE_NUMBER, get_target) \
+	X("length", VALUE_NUMBER, get_length)
 
 static const struct sql_rows rows = {
 	.cursor_size = sizeof(struct cursor),

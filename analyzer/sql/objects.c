@@ -7,6 +7,9 @@
 struct cursor {
 	struct sql_cursor base;
 	kind_key key;
+	allocation_id read; /* that the value is of, or NO_ALLOCATION */
+	struct view view;
+	struct object_value value;
 };
 
 static kind_key key_of_id(const void *data, allocation_id id)
@@ -37,6 +40,8 @@ static struct error *find_blocks(struct sql *sql)
 
 static struct error *begin(struct sql_cursor *cursor, int plan)
 {
+	((struct cursor *)cursor)->read = NO_ALLOCATION;
+	((struct cursor *)cursor)->view = (struct view){ analysis_image(cursor->sql->analysis) };
 	TRY(object_finder_begin(cursor->sql->analysis, &cursor->sql->objects));
 	return sql_begin_ids(cursor);
 }
@@ -93,6 +98,61 @@ static void get_kept(struct sql_cursor *cursor, sqlite3_context *context)
 		sql_result_escaped(context, text);
 }
 
+/* The object's value; NULL: it has none. */
+static const struct object_value *read_value(struct sql_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	allocation_id id = (allocation_id)base->id;
+	struct object_space *space = runtimes_space_of(analysis_runtimes(base->sql->analysis), id);
+	struct object_link link = { .target = space ? object_target(space, id) : 0 };
+
+	if (!space)
+		return NULL;
+	if (cursor->read != id) {
+		cursor->read = id;
+		if (!object_value_read(space, &cursor->view, &link, &cursor->value))
+			cursor->value = (struct object_value){ .kind = OBJECT_SAYS_NOTHING };
+	}
+	return &cursor->value;
+}
+
+void sql_result_value(const struct sql *sql, sqlite3_context *context,
+		      const struct object_value *value)
+{
+	if (value->kind == OBJECT_SAYS_NOTHING)
+		return;
+	if (sql->no_content)
+		sql_result_text(context, report_left_out);
+	else if (value->kind == OBJECT_IS_INTEGER)
+		sqlite3_result_int64(context, value->integer);
+	else if (value->kind == OBJECT_IS_REAL)
+		sqlite3_result_double(context, value->real);
+	else
+		sql_result_escaped(context, value->text);
+}
+
+void sql_result_length(sqlite3_context *context, const struct object_value *value)
+{
+	if (value->has_length)
+		sql_result_number(context, value->length);
+}
+
+static void get_value(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	const struct object_value *value = read_value(cursor);
+
+	if (value)
+		sql_result_value(cursor->sql, context, value);
+}
+
+static void get_length(struct sql_cursor *cursor, sqlite3_context *context)
+{
+	const struct object_value *value = read_value(cursor);
+
+	if (value)
+		sql_result_length(context, value);
+}
+
 #define COLUMNS(X)                                                     \
 	X("id", VALUE_NUMBER, sql_get_id)                              \
 	X("address", VALUE_ADDRESS, sql_get_address)                   \
@@ -101,7 +161,9 @@ static void get_kept(struct sql_cursor *cursor, sqlite3_context *context)
 	X("bytes", VALUE_BYTES, sql_get_size)                          \
 	X("with_blocks", VALUE_BYTES, get_with_blocks, 0, find_blocks) \
 	X("state", VALUE_TEXT, sql_get_state, 1 << STAGE_REACHABILITY) \
-	X("kept", VALUE_TEXT, get_kept)
+	X("kept", VALUE_TEXT, get_kept)                                \
+	X("value", VALUE_ANY, get_value, 1 << STAGE_OBJECT_PATHS)      \
+	X("length", VALUE_NUMBER, get_length, 1 << STAGE_OBJECT_PATHS)
 
 static const struct sql_rows rows = {
 	.cursor_size = sizeof(struct cursor),

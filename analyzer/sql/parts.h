@@ -5,6 +5,7 @@
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/object_census.h"
+#include "analyzer/runtimes/object_values.h"
 #include "analyzer/sql/sql.h"
 
 #include <sqlite3.h>
@@ -68,9 +69,9 @@ struct sql_table {
 	const struct sql_rows *rows; /* NULL: those of stored.c */
 };
 
-/* Tables of allocations, of references, members and objects, and others. */
+/* Tables of allocations, of references, members, objects and their items, and others. */
 extern const struct sql_table sql_allocation_tables[], sql_reference_table, sql_member_table,
-	sql_object_table;
+	sql_object_table, sql_item_table;
 extern const size_t sql_allocation_table_count;
 const struct sql_table *sql_stored_table(size_t number);
 
@@ -87,7 +88,7 @@ extern const struct sql_view sql_views[]; /* no name at the end */
 
 /*
  * The CREATE TABLE statement of a table, to be freed: columns have the types of their values. In a
- * file, none are hidden, and `id` is the key.
+ * file, none are hidden, `id` is the key, and contents of memory (VALUE_ANY) are left out.
  */
 char *sql_declare(const struct sql_table *table, bool is_in_file);
 
@@ -97,6 +98,8 @@ struct error *sql_execute(struct sql *sql, const char *text);
 struct error *sql_add_views(struct sql *sql, const char *schema);
 
 struct error *sql_add_functions(struct sql *sql);
+/* The number-th function's name from 0 on, or NULL at the end. */
+const char *sql_function_name(size_t number);
 
 void stored_rows_deinit(struct stored_rows *rows);
 
@@ -114,7 +117,10 @@ struct sql_descriptions {
 	size_t last;
 };
 
-/* Add the function description_of(ID), the number of an allocation's description in the table. */
+/*
+ * Add the functions description_of(ID), the number of an allocation's description in the table, and
+ * owner_of(ID).
+ */
 struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *descriptions);
 
 /* NULL: memory is short. */
@@ -122,6 +128,14 @@ void sql_result_escaped(sqlite3_context *context, const char *text);
 
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
+
+/* Return a language's value, or its length; nothing if it has none. */
+void sql_result_value(const struct sql *sql, sqlite3_context *context,
+		      const struct object_value *value);
+void sql_result_length(sqlite3_context *context, const struct object_value *value);
+
+/* The allocation that it is part of in the end, see the column owner; or nothing (STAGE_OWNERS). */
+void sql_result_owner(const struct sql *sql, sqlite3_context *context, allocation_id id);
 
 /* The first kind of root that anchors the allocation, or ROOT_KINDS. */
 enum root_kind sql_anchor_kind(const struct roots *roots, allocation_id id);

@@ -21,6 +21,12 @@ const struct sql_view sql_views[] = {
 	  " counted.referrers FROM (SELECT target AS id, count(DISTINCT source) AS referrers"
 	  " FROM reference GROUP BY target HAVING count(*) > 1) AS counted"
 	  " CROSS JOIN allocation ON allocation.id = counted.id ORDER BY counted.referrers DESC" },
+	{ "object_reference",
+	  "references from object to object, whatever bodies or nodes of containers are in between",
+	  "SELECT coalesce(a.owner, a.id) AS source, b.id AS target, a.id AS by FROM reference AS r"
+	  " CROSS JOIN allocation AS a ON a.id = r.source"
+	  " CROSS JOIN allocation AS b ON b.id = r.target WHERE b.owner IS NULL"
+	  " AND b.id IS NOT a.owner" },
 	{ "duplicates", "bytes in copies of what is in the heap already, by kind",
 	  "SELECT allocation.kind, allocation.size, count(*) AS copies, sum(allocation.size) AS bytes"
 	  " FROM duplicate CROSS JOIN allocation ON allocation.id = duplicate.id"
@@ -31,7 +37,7 @@ const struct sql_view sql_views[] = {
 const struct sql_table *sql_table_at(size_t number)
 {
 	static const struct sql_table *const others[] = { &sql_reference_table, &sql_member_table,
-							  &sql_object_table };
+							  &sql_object_table, &sql_item_table };
 
 	if (number < sql_allocation_table_count)
 		return &sql_allocation_tables[number];
@@ -77,6 +83,8 @@ char *sql_declare(const struct sql_table *table, bool is_in_file)
 		const char *name = columns->columns[i].name;
 		bool is_hidden = i + (size_t)table->hidden >= columns->column_count;
 
+		if (is_in_file && columns->columns[i].kind == VALUE_ANY)
+			continue;
 		writer_text(&writer, i ? ", \"" : "(\"");
 		write_name(&writer, name);
 		writer_text(&writer, "\" ");
@@ -111,38 +119,74 @@ static const char *column_name(const void *data, size_t number)
 	return sql_column_name(number);
 }
 
-/* The known name nearest to the one behind the prefix of a message, or NULL. */
-static const char *nearest_name(const char *message, const char *prefix,
-				const char *(*known)(const void *data, size_t number))
+static const char *function_name(const void *data, size_t number)
 {
-	const char *dot = strrchr(message, '.'), *word, *nearest;
-	size_t length = strlen(prefix);
-
-	if (strncmp(message, prefix, length) != 0)
-		return NULL;
-	word = dot ? dot + 1 : message + length;
-	nearest = nearest_word(word, known, NULL);
-	/* Another table has it. */
-	return nearest && strcmp(nearest, word) != 0 ? nearest : NULL;
+	return sql_function_name(number);
 }
 
-/* SQLite's message, and which table or column may be meant. */
+/* The word that SQLite's message complains of behind the prefix, without a table; or NULL. */
+static const char *complained_word(const char *message, const char *prefix)
+{
+	const char *dot = strrchr(message, '.');
+
+	if (strncmp(message, prefix, strlen(prefix)) != 0)
+		return NULL;
+	return dot ? dot + 1 : message + strlen(prefix);
+}
+
+/* The tables that have the column, or nothing. */
+static void write_tables_with(struct writer *writer, const char *column)
+{
+	for (size_t i = 0; sql_table_at(i); i++) {
+		const struct table *columns = sql_columns(sql_table_at(i));
+
+		for (size_t j = 0; j < columns->column_count; j++) {
+			if (strcmp(columns->columns[j].name, column) != 0)
+				continue;
+			writer_text(writer, writer->used ? ", " : "; it is a column of ");
+			writer_text(writer, columns->name);
+		}
+	}
+}
+
+/* Suggest a name for the unknown word of a message. */
+static void write_advice(struct writer *writer, const char *message)
+{
+	static const struct {
+		const char *prefix;
+		const char *(*known)(const void *data, size_t number);
+	} kinds[] = {
+		{ "no such table: ", table_name },
+		{ "no such function: ", function_name },
+		{ "no such column: ", column_name },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+		const char *word = complained_word(message, kinds[i].prefix), *nearest;
+
+		nearest = word ? nearest_word(word, kinds[i].known, NULL) : NULL;
+		if (nearest && strcmp(nearest, word) == 0) {
+			write_tables_with(writer, word);
+		} else if (nearest) {
+			writer_text(writer, "; did you mean '");
+			write_name(writer, nearest);
+			writer_put(writer, '\'');
+		}
+	}
+	writer_put(writer, '\0');
+}
+
+/* SQLite's message, and which table, column or function may be meant. */
 static struct error *complain(const char *message)
 {
-	const char *nearest = nearest_name(message, "no such table: ", table_name);
-	struct writer name = { 0 };
+	struct writer advice = { 0 };
 	struct error *error;
 
-	if (!nearest)
-		nearest = nearest_name(message, "no such column: ", column_name);
-	if (!nearest)
-		return error_create(ERROR_USAGE, "%s", message);
-	write_name(&name, nearest);
-	writer_put(&name, '\0');
-	error = name.failed
-			? &error_no_memory
-			: error_create(ERROR_USAGE, "%s; did you mean '%s'?", message, name.buffer);
-	writer_deinit(&name);
+	write_advice(&advice, message);
+	error = advice.failed ? &error_no_memory
+			      : error_create(ERROR_USAGE, "%s%s%s", message, advice.buffer,
+					     strstr(advice.buffer, "did you mean") ? "?" : "");
+	writer_deinit(&advice);
 	return error;
 }
 

@@ -23,7 +23,8 @@ TIMEOUT = 120
 CORES = (("dump", "cores/trixie-small.core"), ("dump", "cores/bookworm-small-jemalloc.core"),
          ("dump", "cores/trixie-damaged-run.core"), ("program", "retained"), ("program", "specification"))
 # What the file does without.
-LEFT_OUT = {"member"}
+LEFT_OUT = {"member", "item"}
+CONTENTS = "value"
 ENOUGH = 10000
 EVIL = b"');DROP VIEW a;--"
 
@@ -102,11 +103,11 @@ class SameRowsTest(unittest.TestCase):
     def test_tables_views_and_queries_have_the_same_rows(self):
         for core in CORE_PATHS:
             file = File(core)
-            columns = {name: ", ".join(f'"{column}"' for column in names)
+            columns = {name: ", ".join(f'"{column}"' for column in names if column != CONTENTS)
                        for name, names in tables(core).items() if name not in LEFT_OUT}
             asked = [f"SELECT {names} FROM {name} LIMIT {ENOUGH}"
                      for name, names in columns.items() if name != "finding"]
-            asked += [f"SELECT * FROM {view}" for view in ("suspects", "fan_in", "duplicates")]
+            asked += [f"SELECT * FROM {view}" for view in ("suspects", "fan_in", "object_reference", "duplicates")]
             asked += queries()
             answers = ask_all(core, asked)
             self.assertEqual(len(answers), len(asked))

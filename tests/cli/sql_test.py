@@ -222,6 +222,9 @@ class RestraintTest(unittest.TestCase):
     def test_mistakes_are_told_by_sqlite(self):
         for query, message in (("SELECT a FROM allocation", "no such column: a"),
                                ("SELECT * FROM nosuch", "no such table: nosuch"),
+                               ("SELECT txt(1)", "no such function: txt; did you mean 'text'?"),
+                               ("SELECT retained FROM reference",
+                                "no such column: retained; it is a column of allocation, dominator, variable\n"),
                                ("SELEC", 'near "SELEC": syntax error'),
                                (".schema nothing", "there is no table 'nothing'"),
                                (".import a b", "there are '.tables'")):
@@ -302,7 +305,7 @@ class DocumentTest(unittest.TestCase):
                     self.assertEqual((run.returncode, run.stderr), (0, ""))
 
     def test_views_answer(self):
-        for view in ("suspects", "fan_in", "duplicates"):
+        for view in ("suspects", "fan_in", "object_reference", "duplicates"):
             self.assertEqual(RETAINED.run("sql", f"SELECT * FROM {view}").returncode, 0)
         kinds = [row[0] for row in RETAINED.rows("SELECT kind FROM suspects")]
         self.assertTrue(kinds)

@@ -52,5 +52,5 @@ bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size
 
 #define NODE_SLOTS                                                                               \
 	node, release, find_objects, is_link, find_unused, find_globals, visit_links, target_of, \
-		tell_step
+		tell_step, visit_values, read_value
 DECLARE_SLOTS(NODE_SLOTS);

@@ -11,8 +11,9 @@
  * ordered-hash-table.h and contexts.h of V8 10.2 and 11.3. Names are the global object, and the
  * scope of a script of its own, a module of Node.js, by the file's name.
  */
+#include "analyzer/base/macros.h"
 #include "analyzer/runtimes/node/node.h"
-#include "analyzer/runtimes/object_links.h"
+#include "analyzer/runtimes/object_values.h"
 
 #include <inttypes.h>
 
@@ -47,6 +48,7 @@ struct walk {
 	object_link_visitor *visit;
 	void *data;
 	uint64_t is_table; /* names of properties may be contents, as of a cache */
+	bool with_values;  /* small numbers, too */
 };
 
 static bool is_object(uint64_t word)
@@ -56,7 +58,7 @@ static bool is_object(uint64_t word)
 
 static bool follow(const struct walk *walk, enum step step, uint64_t name, uint64_t value)
 {
-	return is_object(value) &&
+	return (is_object(value) || (walk->with_values && !(value & V8_STRONG))) &&
 	       walk->visit(walk->data,
 			   &(struct object_link){ step, value, 0, name, walk->is_table });
 }
@@ -111,16 +113,21 @@ static bool visit_elements(struct walk *walk, uint64_t object, const struct v8_m
 	return false;
 }
 
-/* Visit the entries of a Map or Set. The words of deleted entries refer to no object. */
+/*
+ * Visit the entries of a Map or Set. The words of deleted entries refer to no object; those that
+ * were never used stand behind all others.
+ */
 static bool visit_entries(struct walk *walk, uint64_t object, bool is_map)
 {
-	uint64_t items, count, buckets, key, value;
+	uint64_t items, count, counts[BUCKETS], key, value, first;
 	uint64_t size = is_map ? 3 : 2;
 
 	if (!find_array(walk, object + TABLE, &items, &count) || count < BUCKETS ||
-	    !word_at(walk, items + (BUCKETS - 1) * V8_WORD, &buckets))
+	    !view_read(&walk->reader.view, items, counts, sizeof(counts)))
 		return false;
-	for (uint64_t i = BUCKETS + (buckets >> 32); i + size <= count; i += size) {
+	first = BUCKETS + (counts[2] >> 32);
+	count = MIN(count, first + size * ((counts[0] >> 32) + (counts[1] >> 32)));
+	for (uint64_t i = first; i + size <= count; i += size) {
 		if (!word_at(walk, items + i * V8_WORD, &key) ||
 		    !word_at(walk, items + (i + 1) * V8_WORD, &value))
 			return false;
@@ -262,6 +269,16 @@ struct error *node_visit_links(struct object_space *space, allocation_id id, str
 	visit_edges(&walk, allocation_start(space->index, id));
 	if (steps)
 		node->steps = walk.reader.steps;
+	return NULL;
+}
+
+struct error *node_visit_values(struct object_space *space, allocation_id id,
+				object_link_visitor *visit, void *data)
+{
+	struct walk walk = walk_of((const struct node *)space, visit, data);
+
+	walk.with_values = true;
+	visit_edges(&walk, allocation_start(space->index, id));
 	return NULL;
 }
 

@@ -8,5 +8,10 @@
 #define PHP_SLOTS                                                                             \
 	php, release, find_objects, class_name, visit_bases, may_refer, is_link, find_unused, \
 		resolve, is_collecting, liveness, visit_code, visit_frames, find_globals,     \
-		find_locals, visit_links, target_of, tell_step, visit_members
+		find_locals, visit_links, target_of, tell_step, visit_members, visit_values,  \
+		item_of, referent
 DECLARE_SLOTS(PHP_SLOTS);
+
+/* The slot read_value. */
+bool php_read_value_of(struct object_space *space, struct view *view,
+		       const struct object_link *link, struct object_value *ret);

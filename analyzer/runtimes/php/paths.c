@@ -3,7 +3,7 @@
  * variables, static members of classes, constants, variables of running functions and those that
  * functions keep.
  */
-#include "analyzer/runtimes/object_links.h"
+#include "analyzer/runtimes/object_values.h"
 #include "analyzer/runtimes/php/engine.h"
 #include "analyzer/runtimes/php/frames.h"
 #include "analyzer/runtimes/php/objects.h"
@@ -14,6 +14,7 @@
 
 enum {
 	WORD = 8,
+	UNDEFINED = 0, /* a type of values */
 	MOST_TEXT = PHP_MOST_KEY,
 	MEMBERS = PHP_OBJECT_HEAD, /* of an object: the first */
 };
@@ -28,6 +29,7 @@ struct walk {
 	void *data;
 	struct object_link link;
 	bool is_over;
+	bool with_values; /* that are no objects, too */
 };
 
 static void follow(struct walk *walk, uint64_t place)
@@ -35,7 +37,8 @@ static void follow(struct walk *walk, uint64_t place)
 	struct php_value value;
 
 	if (!walk->is_over && php_read_value(walk->php, &walk->view, place, &value) &&
-	    value.type >= TYPE_STRING && value.type <= TYPE_REFERENCE) {
+	    (walk->with_values ? value.type > UNDEFINED && value.type <= TYPE_REFERENCE
+			       : value.type >= TYPE_STRING && value.type <= TYPE_REFERENCE)) {
 		walk->link.place = place;
 		walk->link.target = value.word;
 		walk->is_over = walk->follow(walk->data, &walk->link);
@@ -45,7 +48,13 @@ static void follow(struct walk *walk, uint64_t place)
 static bool follow_item(void *data, const struct php_item *item)
 {
 	struct walk *walk = data;
+	uint8_t type;
 
+	/* A table that an object was asked for has what its class declares, too. */
+	if (walk->with_values && walk->link.kind == LINK_DYNAMIC &&
+	    view_read(&walk->view, item->place + WORD, &type, 1) &&
+	    type == walk->php->engine.layout->indirect)
+		return false;
 	walk->link.which = item->key;
 	walk->link.number = item->number;
 	follow(walk, item->place);
@@ -126,23 +135,126 @@ uint64_t php_target_of(const struct object_space *space, allocation_id id)
 	return allocation_start(space->index, id) + php_offset_of(php, php_class_at(php, id));
 }
 
+static void walk_value(struct walk *walk, allocation_id id)
+{
+	struct php *php = walk->php;
+	uint32_t class = php_class_at(php, id);
+	uint64_t address = php_target_of(&php->space, id);
+
+	if (class == PHP_REFERENCE) {
+		follow(walk, address + WORD);
+	} else if (class == PHP_ARRAY) {
+		walk->link.kind = LINK_ELEMENT;
+		php_visit_items(php, &walk->view, address, follow_item, walk);
+	} else if (class >= PHP_KINDS) {
+		walk_object(walk, id, address);
+	}
+}
+
 struct error *php_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
 			      object_link_visitor *visit, void *data)
 {
-	struct php *php = (struct php *)space;
-	struct walk walk = { php, { space->image }, visit, data, { .kind = LINK_SAME }, false };
-	uint32_t class = php_class_at(php, id);
-	uint64_t address = php_target_of(space, id);
+	struct walk walk = {
+		(struct php *)space, { space->image }, visit, data, { .kind = LINK_SAME }
+	};
 
-	if (class == PHP_REFERENCE) {
-		follow(&walk, address + WORD);
-	} else if (class == PHP_ARRAY) {
-		walk.link.kind = LINK_ELEMENT;
-		php_visit_items(php, &walk.view, address, follow_item, &walk);
-	} else if (class >= PHP_KINDS) {
-		walk_object(&walk, id, address);
-	}
+	walk_value(&walk, id);
 	return NULL;
+}
+
+struct error *php_visit_values(struct object_space *space, allocation_id id,
+			       object_link_visitor *visit, void *data)
+{
+	struct php *php = (struct php *)space;
+	struct walk walk = { .php = php,
+			     .view = { space->image },
+			     .follow = visit,
+			     .data = data,
+			     .link = { .kind = LINK_SAME },
+			     .with_values = true };
+
+	if (!php->engine.layout)
+		return NULL;
+	walk_value(&walk, id);
+	return NULL;
+}
+
+int php_item_of(const struct object_link *link)
+{
+	return link->kind == LINK_SAME ? OBJECT_ITEMS_BEHIND : OBJECT_ITEM;
+}
+
+static void read_array(struct view *view, uint64_t address, struct object_value *ret)
+{
+	struct php_array array;
+
+	if (view_read(view, address, &array, sizeof(array)))
+		object_value_set_length(ret, array.count);
+}
+
+static void read_string(struct view *view, uint64_t address, struct object_value *ret)
+{
+	uint64_t length;
+
+	if (view_word(view, address + 2 * (uint64_t)WORD, &length))
+		object_value_read_text(ret, view, address + PHP_STRING_HEAD, length);
+}
+
+/* The value that the link leads to; of an object alone, one of its type. */
+static bool find_value(const struct php *php, struct view *view, const struct object_link *link,
+		       struct php_value *ret)
+{
+	struct php_head head;
+
+	if (link->place && link->kind != LINK_INSIDE)
+		return php_read_value(php, view, link->place, ret);
+	if (!view_read(view, link->target, &head, sizeof(head)))
+		return false;
+	*ret = (struct php_value){ link->target, (uint8_t)php_type(&head) };
+	return true;
+}
+
+uint64_t php_referent(struct object_space *space, struct view *view, const struct object_link *link)
+{
+	struct php *php = (struct php *)space;
+	struct php_value value;
+
+	return php->engine.layout && find_value(php, view, link, &value) &&
+			       value.type == TYPE_REFERENCE &&
+			       php_read_value(php, view, value.word + WORD, &value) &&
+			       value.type >= TYPE_STRING && value.type < TYPE_REFERENCE
+		       ? value.word
+		       : 0;
+}
+
+bool php_read_value_of(struct object_space *space, struct view *view,
+		       const struct object_link *link, struct object_value *ret)
+{
+	enum { INTEGER = 4, REAL };
+	struct php *php = (struct php *)space;
+	struct php_value value;
+	double real;
+
+	if (!php->engine.layout || !find_value(php, view, link, &value) ||
+	    (value.type == TYPE_REFERENCE &&
+	     !php_read_value(php, view, value.word + WORD, &value)) ||
+	    value.type == UNDEFINED || value.type > TYPE_REFERENCE)
+		return false;
+	ret->class_name = php_tell_value(php, view, &value, ret->text, sizeof(ret->text));
+	if (value.type == INTEGER) {
+		object_value_set_integer(ret, (int64_t)value.word);
+	} else if (value.type == REAL) {
+		memcpy(&real, &value.word, sizeof(real));
+		object_value_set_real(ret, real);
+	} else if (value.type == TYPE_STRING) {
+		read_string(view, value.word, ret);
+	} else if (value.type == TYPE_ARRAY) {
+		read_array(view, value.word, ret);
+	} else if (ret->class_name && value.type < INTEGER) {
+		snprintf(ret->text, sizeof(ret->text), "%s", ret->class_name);
+		ret->kind = value.type > 1 ? OBJECT_IS_TEXT : OBJECT_SAYS_NOTHING;
+	}
+	return true;
 }
 
 static bool is_name(const char *text)

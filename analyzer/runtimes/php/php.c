@@ -14,6 +14,7 @@ const struct runtime runtime_php = {
 	.is_counted = true,
 	.counts_words = true,
 	FILL_SLOTS(PHP_SLOTS),
+	.read_value = php_read_value_of,
 };
 
 static void inspect_elements(struct reader *reader, const struct subject *subject)

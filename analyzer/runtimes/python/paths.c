@@ -8,7 +8,7 @@
  * Modules/_collectionsmodule.c.
  */
 #include "analyzer/base/macros.h"
-#include "analyzer/runtimes/object_links.h"
+#include "analyzer/runtimes/object_values.h"
 #include "analyzer/runtimes/python/entries.h"
 #include "analyzer/runtimes/python/objects.h"
 #include "analyzer/runtimes/python/space.h"
@@ -356,17 +356,21 @@ static bool read_string(const struct python *python, struct view *view, uint64_t
 	return python_read_text(view, python->string_head, object, ret, MOST_TEXT);
 }
 
-static const char *class_of(struct object_path *path, uint64_t object)
+const char *python_class_at(struct python *python, struct view *view, uint64_t object)
 {
-	struct python_types *types = &python_of(path)->types;
+	struct python_types *types = &python->types;
 	uint32_t number = NOT_IN_MAP;
 	uint64_t type;
-	const char *name = NULL;
 
-	if (object % WORD == 0 && view_word(&path->view, object + TYPE, &type))
+	if (object % WORD == 0 && view_word(view, object + TYPE, &type))
 		number = address_map_find(&types->classes->places, type);
-	if (number != NOT_IN_MAP)
-		name = python_types_name(types, number);
+	return number != NOT_IN_MAP ? python_types_name(types, number) : NULL;
+}
+
+static const char *class_of(struct object_path *path, uint64_t object)
+{
+	const char *name = python_class_at(python_of(path), &path->view, object);
+
 	return name ? name : "object";
 }
 
@@ -493,10 +497,11 @@ static void add_word(struct object_path *path, uint64_t offset)
 static bool is_refused(const struct python *python, const struct object_link *link)
 {
 	const struct allocation_index *index = python->space.index;
+	allocation_id target = allocation_find(index, link->target);
 
-	return link->kind == LINK_WORD &&
-	       python_is_link(&python->space, allocation_find(index, link->place),
-			      allocation_find(index, link->target), link->target, link->place);
+	return link->kind == LINK_WORD && target != NO_ALLOCATION &&
+	       python_is_link(&python->space, allocation_find(index, link->place), target,
+			      link->target, link->place);
 }
 
 /* The dict of attributes is not spoken of, unless the path ends there. */
@@ -543,6 +548,14 @@ bool python_tell_step(struct object_path *path, const struct object_link *link)
 	else if (link->kind == LINK_CLASS)
 		path_add(path, ".__class__");
 	return true;
+}
+
+int python_item_of(const struct object_link *link)
+{
+	return link->kind == LINK_ATTRIBUTES ? OBJECT_ITEMS_BEHIND
+	       : link->kind == LINK_KEYS     ? OBJECT_KEY
+	       : link->kind == LINK_CLASS    ? OBJECT_NO_ITEM
+					     : OBJECT_ITEM;
 }
 
 /* Collects named objects: modules, and targets of variables of running functions. */

@@ -67,3 +67,6 @@ uint64_t python_header_of(const struct python *python, const struct python_type 
 
 /* The address of an object: an allocation may begin with what stands before it. */
 uint64_t python_object_at(const struct python *python, allocation_id id);
+
+/* The name of the class of the object at that address; NULL: it is not known. */
+const char *python_class_at(struct python *python, struct view *view, uint64_t object);

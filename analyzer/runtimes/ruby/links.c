@@ -37,7 +37,9 @@ bool ruby_walk_step(struct ruby_walk *walk)
 void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target,
 		    uint64_t which, uint64_t number)
 {
-	if (target != 0 && target % WORD == 0 && !walk->is_over)
+	bool is_object = target != 0 && target % WORD == 0;
+
+	if (!walk->is_over && (is_object || (walk->with_values && kind <= LINK_VALUE)))
 		walk->is_over = walk->follow(
 			walk->data, &(struct object_link){ kind, target, 0, which, number });
 }

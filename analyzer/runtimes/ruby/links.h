@@ -50,6 +50,7 @@ struct ruby_walk {
 	struct budget steps;  /* in a damaged core, all may share their tables */
 	uint64_t hidden_name; /* a serial number: of a variable, besides those that programs see */
 	bool with_hidden;     /* all variables */
+	bool with_values;     /* that are no objects, too */
 	bool is_by_identity;  /* the table at hand compares keys so */
 	bool is_over;
 };

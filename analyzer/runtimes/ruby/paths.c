@@ -5,6 +5,7 @@
  * step is a link, see links.h.
  */
 #include "analyzer/base/text.h"
+#include "analyzer/runtimes/object_values.h"
 #include "analyzer/runtimes/ruby/links.h"
 
 #include <inttypes.h>
@@ -25,6 +26,23 @@ struct error *ruby_visit_links(struct object_space *space, allocation_id id, str
 	if (steps)
 		*steps = walk.steps;
 	return NULL;
+}
+
+struct error *ruby_visit_values(struct object_space *space, allocation_id id,
+				object_link_visitor *visit, void *data)
+{
+	struct ruby_walk walk = ruby_walk_begin((struct ruby *)space, visit, data);
+
+	walk.with_values = true;
+	ruby_walk_object(&walk, id);
+	return NULL;
+}
+
+int ruby_item_of(const struct object_link *link)
+{
+	return link->kind == LINK_KEY					  ? OBJECT_KEY
+	       : link->kind == LINK_CLASS || link->kind == LINK_SINGLETON ? OBJECT_NO_ITEM
+									  : OBJECT_ITEM;
 }
 
 bool ruby_skips(struct object_space *space, struct view *view, const struct object_link *link)

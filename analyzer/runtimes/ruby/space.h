@@ -24,5 +24,5 @@ struct ruby {
 	ruby, release, find_fibers, fiber_registers, find_objects, find_unused, class_name,   \
 		visit_bases, liveness, visit_code, visit_frames, find_exception,              \
 		visit_fiber_frames, find_globals, find_locals, visit_links, skips, tell_step, \
-		known_leak
+		visit_values, item_of, read_value, known_leak
 DECLARE_SLOTS(RUBY_SLOTS);
