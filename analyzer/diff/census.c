@@ -3,6 +3,7 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
+#include "analyzer/gate/callers.h"
 #include "analyzer/gate/leak_stacks.h"
 #include "analyzer/owners/owner_roots.h"
 
@@ -345,8 +346,8 @@ static struct error *count_owners(struct census *census)
 	return error;
 }
 
-/* The key of who allocated, by the recorded stack; finder->tree is not needed. */
-static struct error *caller_key(struct finder *finder, const struct recorded *recorded,
+/* The key of who allocated, by the noted calls; finder->tree is not needed. */
+static struct error *caller_key(struct finder *finder, const struct callers *callers,
 				uint64_t stack, kind_key *ret)
 {
 	struct backtrace calls = { 0 };
@@ -354,7 +355,7 @@ static struct error *caller_key(struct finder *finder, const struct recorded *re
 	char *text = NULL;
 	struct error *error;
 
-	TRY(recorded_calls(recorded, stack, &calls));
+	TRY(callers_calls(callers, stack, &calls));
 	caller = leak_stack_caller(&calls);
 	if (caller)
 		text = leak_caller_text(caller);
@@ -376,13 +377,15 @@ static struct error *count_callers(struct census *census)
 	};
 	_cleanup_(table_release) struct tally_table stacks = { .memory.account = account };
 	_cleanup_(array_release) ARRAY(kind_key) keys = { .memory.account = account };
-	struct recorded recorded = { 0 };
+	_cleanup_(callers_deinit) struct callers callers = { 0 };
 	size_t hint = 0;
 
-	TRY(recorded_open(census->analysis, &recorded));
+	TRY(callers_find(census->analysis, &callers));
+	if (!callers_know_blocks(&callers)) /* that says why */
+		return recorded_open(census->analysis, &callers.recorded);
 	bitmap_for_each(id, allocation_used(index)) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
-		uint64_t stack = recorded_stack(&recorded, range.start);
+		uint64_t stack = callers_of(&callers, range.start);
 		kind_key key = kind_make(BY_OTHER, OTHER_NONE);
 		uint32_t number;
 
@@ -390,7 +393,7 @@ static struct error *count_callers(struct census *census)
 				       &number));
 		if (number == keys.count) {
 			if (stack)
-				TRY(caller_key(&finder, &recorded, stack, &key));
+				TRY(caller_key(&finder, &callers, stack, &key));
 			TRY(array_append(&keys, key));
 		}
 		TRY(count_key(census, keys.items[number], range.end - range.start,

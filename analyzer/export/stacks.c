@@ -1,7 +1,6 @@
 #include "analyzer/export/stacks.h"
 
 #include "analyzer/base/text.h"
-#include "analyzer/gate/leak_stacks.h"
 
 /* The node of the innermost call of a stack. */
 struct stack_node {
@@ -46,26 +45,20 @@ static struct error *add_call(struct owners *owners, const char *text, uint64_t 
 	return find_node(owners, *node, name, node);
 }
 
-static struct error *add_stack(const struct recorded *recorded, uint64_t stack,
-			       struct owners *owners, uint32_t *ret)
+static struct error *add_stack(const struct callers *callers, uint64_t stack, struct owners *owners,
+			       uint32_t *ret)
 {
-	struct debug *debug = analysis_debug(recorded->analysis);
 	struct backtrace calls = { 0 };
 	struct error *error = NULL;
 
 	if (stack == 0)
 		return add_call(owners, "no recorded stack", 0, ret);
-	TRY(recorded_calls(recorded, stack, &calls));
+	TRY(callers_calls(callers, stack, &calls));
 	for (size_t i = calls.count < MOST_DEPTH ? calls.count : MOST_DEPTH; !error && i-- > 0;) {
 		const struct frame *frame = &calls.frames[i];
-		_cleanup_(free) char *text = frame->function ? leak_caller_text(frame) : NULL;
-		const char *place = debug_name(debug, frame->address);
+		_cleanup_(free) char *text = callers_name(callers, frame);
 
-		error = add_call(owners,
-				 text	 ? text
-				 : place ? place
-					 : "unknown code",
-				 frame->address, ret);
+		error = text ? add_call(owners, text, frame->address, ret) : &error_no_memory;
 	}
 	free(calls.frames);
 	return error;
@@ -80,21 +73,21 @@ static void count(struct owner_node *node, uint64_t size, bool is_leaked)
 		}
 }
 
-static struct error *count_all(struct recorded *recorded, const struct bitmap *members,
+static struct error *count_all(struct callers *callers, const struct bitmap *members,
 			       struct stack_nodes *known, struct owners *ret)
 {
-	const struct allocation_index *index = analysis_index(recorded->analysis);
-	const struct bitmap *leaked = analysis_leaked(recorded->analysis);
+	const struct allocation_index *index = analysis_index(callers->analysis);
+	const struct bitmap *leaked = analysis_leaked(callers->analysis);
 	size_t hint = 0;
 
 	bitmap_for_each(id, members) {
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
-		uint64_t stack = recorded_stack(recorded, range.start);
+		uint64_t stack = callers_of(callers, range.start);
 		const struct stack_node *one = table_find(known, stack, item, item->stack == stack);
 		uint32_t node = one ? one->node : 0;
 
 		if (!one) {
-			TRY(add_stack(recorded, stack, ret, &node));
+			TRY(add_stack(callers, stack, ret, &node));
 			TRY(table_append(known, stack, (struct stack_node){ stack, node }));
 		}
 		ret->of.items[id] = node;
@@ -103,23 +96,23 @@ static struct error *count_all(struct recorded *recorded, const struct bitmap *m
 	return NULL;
 }
 
-struct error *stacks_as_owners(struct recorded *recorded, const struct bitmap *members,
+struct error *stacks_as_owners(struct callers *callers, const struct bitmap *members,
 			       struct owners *ret)
 {
-	struct memory_account *account = analysis_account(recorded->analysis);
+	struct memory_account *account = analysis_account(callers->analysis);
 	_cleanup_(table_release) struct stack_nodes known = { .memory.account = account,
 							      .slots.memory.account = account };
 	struct owner_node *nodes;
 	uint16_t name;
 
 	arrays_use(account, &ret->nodes, &ret->of);
-	TRY(owners_need(recorded->analysis));
-	TRY(owner_names_init(&ret->names, recorded->analysis));
+	TRY(owners_need(callers->analysis));
+	TRY(owner_names_init(&ret->names, callers->analysis));
 	TRY(owner_names_root(&ret->names, "the heap", 0, &name));
 	TRY(table_append(&ret->nodes, 0,
 			 (struct owner_node){ .name = name, .example = NO_ALLOCATION }));
 	TRY(array_resize(&ret->of, members->count));
-	TRY(count_all(recorded, members, &known, ret));
+	TRY(count_all(callers, members, &known, ret));
 	nodes = ret->nodes.items;
 	for (size_t i = ret->nodes.count; i-- > 1;)
 		for (enum owner_measure j = 0; j < MEASURES; j++) {

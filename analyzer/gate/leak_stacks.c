@@ -168,10 +168,12 @@ static bool is_installed(const char *source)
 
 bool leak_call_is_own(const struct frame *frame)
 {
-	if (!frame->function || is_installed(frame->source))
+	if (is_installed(frame->source))
 		return false;
 	if (frame->is_script)
 		return !runtimes_know_path(runtime_kinds, frame->source);
+	if (!frame->function)
+		return false;
 	return !is_library(frame->module) && !name_is_of_library(frame->function);
 }
 
@@ -207,11 +209,13 @@ const struct frame *leak_stack_caller(const struct backtrace *calls)
 
 char *leak_caller_text(const struct frame *frame)
 {
-	_cleanup_(free) char *name =
-		frame->is_script ? strdup(frame->function) : short_name(frame->function);
+	_cleanup_(free) char *name = NULL;
 	const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
 	const char *source = folder ? folder + 1 : frame->source;
 
+	if (!frame->function)
+		return strdup(source);
+	name = frame->is_script ? strdup(frame->function) : short_name(frame->function);
 	return name ? format_text("%s (%s)", name, source ? source : module_name(frame->module))
 		    : NULL;
 }
@@ -224,7 +228,7 @@ char *leak_calls_text(const struct backtrace *calls, size_t most)
 	for (frame = frame ? frame : calls->frames; text && most && frame < end; frame++) {
 		_cleanup_(free) char *before = text, *call = NULL;
 
-		if (!frame->function) {
+		if (!frame->function && !frame->is_script) {
 			before = NULL;
 			continue;
 		}

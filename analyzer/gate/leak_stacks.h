@@ -40,7 +40,10 @@ bool leak_call_is_own(const struct frame *frame);
 /* The innermost of the program's own calls; NULL: there is none. */
 const struct frame *leak_stack_caller(const struct backtrace *calls);
 
-/* "conn_new (conn.c:5)"; to be freed; NULL if memory is short. */
+/*
+ * "conn_new (conn.c:5)", of a script whose function is not known "app.py:7"; to be freed; NULL if
+ * memory is short.
+ */
 char *leak_caller_text(const struct frame *frame);
 
 /*

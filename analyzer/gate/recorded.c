@@ -138,17 +138,6 @@ static struct error *read_script(const struct recorded *recorded, uint64_t place
 	return ret->source && ret->function ? NULL : &error_no_memory;
 }
 
-static struct error *append(struct backtrace *calls, const struct frame *frames, size_t count)
-{
-	struct frame *longer = reallocarray(calls->frames, calls->count + count, sizeof(*longer));
-
-	TRY_MEMORY(longer);
-	memcpy(longer + calls->count, frames, count * sizeof(*longer));
-	calls->frames = longer;
-	calls->count += count;
-	return NULL;
-}
-
 /* Append the calls up to the next of the other sort; sets how many words they are. */
 static struct error *append_alike(const struct recorded *recorded, const uint64_t *words,
 				  size_t count, struct backtrace *calls, size_t *ret)
@@ -160,12 +149,12 @@ static struct error *append_alike(const struct recorded *recorded, const uint64_
 	*ret = 1;
 	if (words[0] & RECORDER_SCRIPT) {
 		TRY(read_script(recorded, words[0], &script));
-		return append(calls, &script, 1);
+		return backtrace_append(calls, &script, 1);
 	}
 	while (*ret < count && !(words[*ret] & RECORDER_SCRIPT))
 		++*ret;
 	TRY(debug_calls_at(analysis_debug(recorded->analysis), words, *ret, &native));
-	error = append(calls, native.frames, native.count);
+	error = backtrace_append(calls, native.frames, native.count);
 	free(native.frames);
 	return error;
 }

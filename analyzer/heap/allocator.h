@@ -11,6 +11,7 @@
 #include "analyzer/base/progress.h"
 #include "analyzer/base/ranges.h"
 #include "analyzer/heap/index.h"
+#include "analyzer/heap/noting.h"
 #include "analyzer/program/program.h"
 
 struct allocator;
@@ -198,6 +199,8 @@ struct allocator {
 	 * nothing. */
 	bool (*read_debug_header)(const struct image *image, uint64_t start,
 				  struct debug_header *ret);
+	/* Calls that allocated, as it noted them; the owner is the heap. NULL: it notes none. */
+	const struct noting *noting;
 	/*
 	 * For collectors: whether more may be marked than the collector finds by itself. NULL: no.
 	 */

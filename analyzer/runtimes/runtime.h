@@ -15,6 +15,7 @@
 #include "analyzer/base/budget.h"
 #include "analyzer/capture/teardown.h"
 #include "analyzer/heap/heaps.h"
+#include "analyzer/heap/noting.h"
 #include "analyzer/heap/unused.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/debug/debug.h"
@@ -387,6 +388,7 @@ struct runtime {
 		bool (*visit)(void *data, const struct runtime_member *member), void *data);
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
+	const struct noting *noting; /* Optional: calls that allocated; the owner is the space. */
 	/* Optional: a note on what limits the trust in what is leaked, where it is loaded,
 	 * and its objects are not known. */
 	const char *leaks_note;

@@ -704,3 +704,9 @@ struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const str
 		       ? fiber->runtime->visit_fiber_frames(space, fiber, visitor)
 		       : NULL;
 }
+
+const struct noting *runtimes_noting(const struct runtimes *list, size_t number, void **ret_owner)
+{
+	*ret_owner = list->spaces[number];
+	return list->spaces[number]->runtime->noting;
+}

@@ -170,3 +170,6 @@ size_t runtimes_find_makers(const struct runtimes *list, uint64_t number,
 /* The text that the object is; false: it is none. */
 bool runtimes_text(const struct runtimes *list, allocation_id id, uint64_t *ret_start,
 		   uint64_t *ret_size);
+
+/* Calls that allocated, as the number-th noted them, and their owner; NULL: it notes none. */
+const struct noting *runtimes_noting(const struct runtimes *list, size_t number, void **ret_owner);

@@ -223,15 +223,17 @@ static struct error *write_export(const struct export *export,
 	return arguments->format->write(export, &report->writer);
 }
 
-/* The paths of what is held, or of the calls that allocated it. */
-static struct error *find_paths(const struct export *export, struct owners *ret)
+/* The paths of what is held, or of the calls that allocated it, where the format prefers these. */
+static struct error *find_paths(struct export *export, bool prefers_stacks, struct owners *ret)
 {
-	struct recorded recorded = { 0 };
+	_cleanup_(callers_deinit) struct callers callers = { 0 };
 
+	if (prefers_stacks)
+		TRY(callers_find(export->analysis, &callers));
+	export->has_stacks = prefers_stacks && callers_know_blocks(&callers);
 	if (!export->has_stacks)
 		return owners_find(export->analysis, export->members, true, ret);
-	TRY(recorded_open(export->analysis, &recorded));
-	return stacks_as_owners(&recorded, export->members, ret);
+	return stacks_as_owners(&callers, export->members, ret);
 }
 
 static struct error *export_run(struct analysis *analysis, const void *input, struct report *report)
@@ -260,9 +262,7 @@ static struct error *export_run(struct analysis *analysis, const void *input, st
 	TRY(analysis_need(analysis, STAGE_HEAP));
 	TRY(query_select(analysis, &query, &members));
 	if (!arguments->format->lists_members) {
-		export.has_stacks =
-			arguments->format->prefers_stacks && recorded_is_there(analysis);
-		TRY(find_paths(&export, &owners));
+		TRY(find_paths(&export, arguments->format->prefers_stacks, &owners));
 		export.owners = &owners;
 	}
 	return write_export(&export, arguments, report);
@@ -277,7 +277,7 @@ const struct command command_export = {
 		   "export folded leaked\n"
 		   "export pprof used app::Session --by retained",
 	.description =
-		"Paths go from a root to what it holds, as 'tree' says it: an allocation hangs below the one without which it would be freed; what retains much is a frame of its own, with the name that the program has for it, others are joined by kind. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries; 'dump_all' lists the objects of Ruby, with their texts. The others write no contents of memory. Of a core by 'run --stacks=always', 'heaptrack' and 'pprof' have the calls that allocated instead of what holds, and 'alys' has them for each allocation.",
+		"Paths go from a root to what it holds, as 'tree' says it: an allocation hangs below the one without which it would be freed; what retains much is a frame of its own, with the name that the program has for it, others are joined by kind. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries; 'dump_all' lists the objects of Ruby, with their texts. The others write no contents of memory. Where who allocated is known, as by 'run --stacks=always' or tracemalloc, 'heaptrack' and 'pprof' have these calls instead of what holds, and 'alys' has them for each allocation.",
 	.word = WORD_SET,
 	.own_options = own_options,
 	.options = &contents_options[SELECTION_OPTIONS],

@@ -5,6 +5,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
+#include "analyzer/gate/callers.h"
 #include "analyzer/gate/leak_stacks.h"
 #include "analyzer/kinds/holders.h"
 #include "analyzer/kinds/kind_key.h"
@@ -402,13 +403,13 @@ enum { USUAL_CALLS = 5 };
 
 static uint64_t find_calls(void *data, uint64_t address)
 {
-	return recorded_stack(data, address);
+	return callers_of(data, address);
 }
 
 static char *name_calls(void *data, uint64_t stack)
 {
 	struct backtrace calls = { 0 };
-	struct error *error = recorded_calls(data, stack, &calls);
+	struct error *error = callers_calls(data, stack, &calls);
 	char *text = error ? strdup("") : leak_calls_text(&calls, USUAL_CALLS);
 
 	error_destroy(error);
@@ -421,14 +422,13 @@ static struct error *memprof_allocations(struct analysis *analysis,
 					 struct report *report)
 {
 	_cleanup_(made_list_deinit) struct made_list lines = { 0 };
-	struct recorded recorded = { 0 };
-	const struct made_calls calls = { find_calls, name_calls, &recorded };
+	_cleanup_(callers_deinit) struct callers callers = { 0 };
+	const struct made_calls calls = { find_calls, name_calls, &callers };
 	struct error *error;
 
-	if (recorded_is_there(analysis))
-		TRY(recorded_open(analysis, &recorded));
-	error = made_list_find(analysis, recorded.analysis ? &calls : NULL, arguments->least,
-			       &lines);
+	TRY(callers_find(analysis, &callers));
+	error = made_list_find(analysis, callers_know_blocks(&callers) ? &calls : NULL,
+			       arguments->least, &lines);
 	if (!error && arguments->pretty)
 		write_pretty(&lines, report);
 	else if (!error)
@@ -557,7 +557,7 @@ const struct command command_memprof = {
 		"'counts' shows the number of live objects of each type: what is in use and not garbage, as after GC.collect.\n"
 		"'sizes' shows the bytes of the objects of each type, with everything that they refer to, directly or indirectly. Shared objects count once for each type that refers to them. With thousands of types in a large heap, those with the fewest objects are left out, and a note says so. 'size' shows the same for one allocation.\n"
 		"'graph' shows what holds the objects of a type, for https://mermaid.live to draw: first the objects, then each reference with its field and its level, which is 0 for references to these objects. Fields have names where debug information has them, otherwise offsets.\n"
-		"'allocations' shows counts and bytes of everything live. Of a core with recorded stacks, as by 'run --stacks=always' or 'soak --stacks', each line has a type and the calls that allocated it, the innermost first. In others the type has the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size. For a class of Crystal, the functions that make its objects are shown, as read from the program's code, if there are three or fewer: 'in one of: load() at app.cr:12'.\n"
+		"'allocations' shows counts and bytes of everything live. Of a core with noted stacks, as by 'run --stacks=always', 'soak --stacks' or tracemalloc, each line has a type and the calls that allocated it, the innermost first. In others the type has the place in the source if the program was compiled with GC_DEBUG; for what has no type, the size. For a class of Crystal, the functions that make its objects are shown, as read from the program's code, if there are three or fewer: 'in one of: load() at app.cr:12'.\n"
 		"In a program of Crystal, 'counts' and 'sizes' list classes, strings among them; one whose name is not known is shown as '(class 12)'. In other programs, they list the groups of 'summarize': classes, patterns and identities, but not what has only a size.",
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",

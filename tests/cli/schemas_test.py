@@ -65,7 +65,7 @@ COMMANDS = ("count used", "list used", "summarize used", "list threads",
             "describe ADDRESS", "explain ADDRESS", "path ADDRESS", "show ADDRESS", "istype ADDRESS kept",
             "notype ADDRESS", "list incoming ADDRESS", "list outgoing ADDRESS", "tree --top 3",
             "summarize used --sort-by retained", "list used --annotate *.*", "backtrace --locals",
-            "fragmentation --by-arena", "bill --all", "dangling", "doctor", "describe leaked --limit 2", "list roots", "help sets")
+            "fragmentation --by-arena", "bill --all", "dangling", "profile", "doctor", "describe leaked --limit 2", "list roots", "help sets")
 # They act on heapcore, or start something else.
 WITHOUT_ROWS = {"exit", "quit", "redirect", "source"}
 TAGS = ("--tag", "core", "--tag", "pid", "--tag", "time", "--tag", "build-id",

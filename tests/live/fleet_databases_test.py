@@ -25,7 +25,7 @@ COMMANDS = (
     "backtrace", "bill", "count used", "dangling", "describe used", "diff OTHER", "dump PLACE 40",
     "enumerate used", "explain used", "facts", "find32 1234", "fragmentation", "gate", "list used",
     "list arenas", "list maps", "list modules", "list stacks", "list threads", "list free",
-    "memprof sizes", "objects", "path PLACE", "show leaked", "sql SELECT * FROM allocation", "sql .tables",
+    "memprof sizes", "objects", "path PLACE", "profile", "show leaked", "sql SELECT * FROM allocation", "sql .tables",
     "string PLACE", "summarize used", "summarize leaked", "summarize leakroots", "summarize free",
     "tree", "waste")
 # These set something, or write another thing.

@@ -4,12 +4,12 @@
  *	{"id":0,"time":0,"kind":"alloc","addr":93824992,"size":40,"stack":[{"ip":93824772,
  *	 "file":"/src/conn.c","line":5,"name":"conn_new"}]}
  *
- * The stack is the recorder's (gate/recorded.h), the innermost call first, or empty. Nothing
+ * The stack is the recorder's (gate/callers.h), the innermost call first, or empty. Nothing
  * records times: they are 0.
  */
 #include "analyzer/base/list.h"
 #include "analyzer/export/export.h"
-#include "analyzer/gate/recorded.h"
+#include "analyzer/gate/callers.h"
 #include "analyzer/report/values.h"
 
 #include <string.h>
@@ -46,12 +46,12 @@ static void write_call(struct writer *writer, const struct frame *frame)
 	writer_put(writer, '}');
 }
 
-static struct error *write_stack(const struct recorded *recorded, uint64_t stack, char **ret)
+static struct error *write_stack(const struct callers *callers, uint64_t stack, char **ret)
 {
 	struct writer text = { 0 };
 	struct backtrace calls = { 0 };
 
-	TRY(recorded_calls(recorded, stack, &calls));
+	TRY(callers_calls(callers, stack, &calls));
 	list_for_each(frame, calls.frames, calls.count) {
 		if (frame != calls.frames)
 			writer_put(&text, ',');
@@ -65,7 +65,7 @@ static struct error *write_stack(const struct recorded *recorded, uint64_t stack
 }
 
 /* The text stays the table's. */
-static struct error *find_text(struct written_table *known, const struct recorded *recorded,
+static struct error *find_text(struct written_table *known, const struct callers *callers,
 			       uint64_t stack, const char **ret)
 {
 	const struct written *one = table_find(known, stack, item, item->stack == stack);
@@ -74,7 +74,7 @@ static struct error *find_text(struct written_table *known, const struct recorde
 	*ret = one ? one->text : "";
 	if (one || stack == 0)
 		return NULL;
-	TRY(write_stack(recorded, stack, &added.text));
+	TRY(write_stack(callers, stack, &added.text));
 	*ret = added.text;
 	return table_append(known, stack, added);
 }
@@ -93,7 +93,7 @@ static void write_record(struct writer *writer, uint64_t id, struct memory_range
 	writer_text(writer, "]}\n");
 }
 
-static struct error *write_records(const struct export *export, struct recorded *recorded,
+static struct error *write_records(const struct export *export, struct callers *callers,
 				   struct written_table *known, struct writer *writer)
 {
 	const struct allocation_index *index = analysis_index(export->analysis);
@@ -107,7 +107,7 @@ static struct error *write_records(const struct export *export, struct recorded 
 		const char *text;
 
 		TRY(progress_check_at(progress, id, &told));
-		TRY(find_text(known, recorded, recorded_stack(recorded, range.start), &text));
+		TRY(find_text(known, callers, callers_of(callers, range.start), &text));
 		write_record(writer, id, range, text);
 	}
 	return NULL;
@@ -120,12 +120,11 @@ static struct error *alys_write(const struct export *export, struct writer *writ
 		.memory.account = account,
 		.slots.memory.account = account,
 	};
-	struct recorded recorded = { 0 };
+	_cleanup_(callers_deinit) struct callers callers = { 0 };
 	struct error *error;
 
-	if (recorded_is_there(export->analysis))
-		TRY(recorded_open(export->analysis, &recorded));
-	error = write_records(export, &recorded, &known, writer);
+	TRY(callers_find(export->analysis, &callers));
+	error = write_records(export, &callers, &known, writer);
 	array_for_each(one, &known)
 		free(one->text);
 	return error;

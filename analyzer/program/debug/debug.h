@@ -131,6 +131,9 @@ const struct backtrace *debug_bare_backtrace(struct debug *debug, uint32_t threa
 struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, size_t count,
 			     struct backtrace *ret);
 
+/* Append frames to calls whose frames are to be freed, none at first. */
+struct error *backtrace_append(struct backtrace *calls, const struct frame *frames, size_t count);
+
 /* Keep the text, which is freed, as long as debug lives; NULL if memory is short. */
 const char *debug_keep(struct debug *debug, char *text);
 

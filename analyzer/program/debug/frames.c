@@ -427,3 +427,14 @@ struct error *debug_calls_at(struct debug *debug, const uint64_t *addresses, siz
 	free(trace.states);
 	return NULL;
 }
+
+struct error *backtrace_append(struct backtrace *calls, const struct frame *frames, size_t count)
+{
+	struct frame *longer = reallocarray(calls->frames, calls->count + count, sizeof(*longer));
+
+	TRY_MEMORY(longer);
+	memcpy(longer + calls->count, frames, count * sizeof(*longer));
+	calls->frames = longer;
+	calls->count += count;
+	return NULL;
+}

@@ -7,6 +7,7 @@
 #include "analyzer/runtimes/object_items.h"
 #include "analyzer/runtimes/python/blocks.h"
 #include "analyzer/runtimes/python/objects.h"
+#include "analyzer/runtimes/python/traces.h"
 
 /* PyTypeObject's tp_flags: the types of ints, lists, dicts and types, and of what inherits them. */
 enum { FLAGS_OFFSET = 168, WORD = 8 };
@@ -119,6 +120,7 @@ const struct runtime runtime_python = {
 	.counts_words = true,
 	.integer = &integer,
 	.pages = &pages,
+	.noting = &python_noting,
 	FILL_SLOTS(PYTHON_SLOTS),
 };
 
