@@ -204,6 +204,7 @@ struct report {
 	bool colour;
 	bool block_bars;	   /* bars are of Unicode's blocks instead of ASCII */
 	size_t width;		   /* of the terminal that it is read on, in characters; 0: none */
+	uint64_t most_text;	   /* bytes of a text in HTML; 0: all */
 	bool no_content;	   /* the contents of memory are left out */
 	bool quiet;		   /* and notes */
 	bool chap;		   /* lines are as chap has them, to the letter */

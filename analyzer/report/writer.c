@@ -21,6 +21,7 @@ void writer_flush(struct writer *writer)
 	if (!writer->out)
 		return;
 	fwrite_unlocked(writer->buffer, 1, writer->used, writer->out);
+	writer->flushed += writer->used;
 	writer->used = 0;
 }
 

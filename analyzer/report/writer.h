@@ -16,7 +16,8 @@ struct writer {
 	FILE *out; /* borrowed; NULL: all of it stays in the buffer */
 	char *buffer;
 	size_t used, capacity;
-	bool failed; /* memory was short, and text is missing */
+	uint64_t flushed; /* bytes handed to the file */
+	bool failed;	  /* memory was short, and text is missing */
 };
 
 enum { WRITER_CAPACITY = 1 << 16 };

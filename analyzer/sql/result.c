@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+const char result_name[] = "result";
+
 /* An address is shown as one only where a column itself is asked for. */
 static enum value_kind kind_of_column(sqlite3_stmt *statement, int column)
 {
@@ -48,14 +50,14 @@ static char *name_column(const struct result *result, size_t column, const char 
 	return unique;
 }
 
-static struct error *describe(sqlite3_stmt *statement, struct result *ret)
+static struct error *describe(sqlite3_stmt *statement, const char *name, struct result *ret)
 {
 	int count = sqlite3_column_count(statement);
 
 	if (count > MAXIMUM_COLUMNS)
 		return error_create(ERROR_USAGE, "a result has at most %d columns, not %d",
 				    MAXIMUM_COLUMNS, count);
-	ret->table = (struct table){ .name = "result", .column_count = (size_t)count };
+	ret->table = (struct table){ .name = name, .column_count = (size_t)count };
 	for (int i = 0; i < count; i++) {
 		ret->names[i] = name_column(ret, (size_t)i, sqlite3_column_name(statement, i));
 		TRY_MEMORY(ret->names[i]);
@@ -84,13 +86,14 @@ static struct value value_of(sqlite3_stmt *statement, int column, enum value_kin
 	}
 }
 
-struct error *result_write(sqlite3_stmt *statement, struct report *report, int *ret_status)
+struct error *result_write(sqlite3_stmt *statement, const char *name, struct report *report,
+			   int *ret_status)
 {
 	_cleanup_(result_deinit) struct result result = { 0 };
 	const struct table *table = &result.table;
 	int status;
 
-	TRY(describe(statement, &result));
+	TRY(describe(statement, name, &result));
 	status = sqlite3_step(statement);
 	*ret_status = status;
 	if (status != SQLITE_ROW && status != SQLITE_DONE)

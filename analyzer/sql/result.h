@@ -7,11 +7,14 @@
 
 #include <sqlite3.h>
 
+extern const char result_name[]; /* "result" */
+
 /*
- * Write the rows of the statement as a table "result". A mistake that only running shows leaves no
- * table. *ret_status is SQLITE_OK, or what SQLite says is wrong.
+ * Write the rows of the statement as a table of that name. A mistake that only running shows leaves
+ * no table. *ret_status is SQLITE_OK, or what SQLite says is wrong.
  */
-struct error *result_write(sqlite3_stmt *statement, struct report *report, int *ret_status);
+struct error *result_write(sqlite3_stmt *statement, const char *name, struct report *report,
+			   int *ret_status);
 
 /* Allows questions only: nothing is written, attached or loaded, and no setting changed. */
 int result_authorize(void *data, int action, const char *first, const char *second,

@@ -410,6 +410,11 @@ static void begin_question(struct sql *sql)
 
 struct error *sql_run(struct sql *sql, const char *text, struct report *report)
 {
+	return sql_run_as(sql, text, result_name, report);
+}
+
+struct error *sql_run_as(struct sql *sql, const char *text, const char *name, struct report *report)
+{
 	begin_question(sql);
 	while (*text) {
 		sqlite3_stmt *statement = NULL;
@@ -419,7 +424,7 @@ struct error *sql_run(struct sql *sql, const char *text, struct report *report)
 		if (status != SQLITE_OK)
 			return sql_error(sql, status);
 		if (statement)
-			error = result_write(statement, report, &status);
+			error = result_write(statement, name, report, &status);
 		if (!error && status != SQLITE_OK)
 			error = sql_error(sql, status);
 		sqlite3_finalize(statement);

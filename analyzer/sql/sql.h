@@ -33,6 +33,10 @@ DEFINE_CLEANUP(sql_close, struct sql *)
  */
 struct error *sql_run(struct sql *sql, const char *text, struct report *report);
 
+/* Do the same, with another name of the table. */
+struct error *sql_run_as(struct sql *sql, const char *text, const char *name,
+			 struct report *report);
+
 /*
  * Write all tables and views to the empty file, as an ordinary database. Afterwards, nothing can be
  * asked any more. After an error, the file is of no use.

@@ -86,15 +86,12 @@ static bool write_allocation(void *data, allocation_id id)
 	struct typed typed;
 	bool is_typed = analysis_type_of(listing->analysis, id, &typed);
 	bool has_class = analysis_signature(listing->analysis, id) != 0;
-	const struct runtimes *runtimes = analysis_runtimes(listing->analysis);
-	uint64_t text, text_size;
-	bool is_typed_whole = listing->shows_members && is_typed && typed.fit > FIT_PART &&
-			      !runtimes_text(runtimes, id, &text, &text_size);
+	enum members_by by =
+		listing->shows_members ? members_by(listing->analysis, id) : MEMBERS_UNKNOWN;
 	/* Scripts for other tools expect words of objects of C++. */
-	bool is_named = listing->shows_members && runtimes_have_members(runtimes, id);
-	bool has_members = listing->shows_members &&
-			   (is_named || runtimes_have_fields(runtimes, id) ||
-			    (is_typed_whole && (!has_class || listing->selection->is_address)));
+	bool has_members = by != MEMBERS_UNKNOWN &&
+			   (by != MEMBERS_BY_TYPE || !has_class || listing->selection->is_address ||
+			    runtimes_have_fields(analysis_runtimes(listing->analysis), id));
 
 	choose_table(listing, has_members);
 	enter_table(listing);
@@ -108,12 +105,7 @@ static bool write_allocation(void *data, allocation_id id)
 		   VALUE_IF(listing->contents && !has_members, &view));
 	if (has_members) {
 		leave_table(listing);
-		if (is_named)
-			listing->error = member_rows_of_value(report, listing->analysis, id);
-		else if (is_typed_whole)
-			member_rows_of_allocation(report, listing->analysis, id, typed);
-		else
-			member_rows_of_object(report, listing->analysis, id);
+		listing->error = member_rows(report, listing->analysis, id, by);
 	}
 	if (listing->annotating.rules)
 		write_annotations(listing, id);

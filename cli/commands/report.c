@@ -9,6 +9,7 @@
 #include "analyzer/image/image.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/switches.h"
+#include "cli/views/largest_rows.h"
 #include "cli/views/overview.h"
 #include "cli/views/owner_tree.h"
 #include "cli/views/rows.h"
@@ -18,9 +19,30 @@
 
 enum { MOST_BACKTRACES = 100 };
 
+/* Bytes of a page, without its script and what limits the trust in it, for it to stay below 2 MB.
+ */
+static const uint64_t MOST_OF_PAGE = 1900000;
+
+/* Keep the references of as many allocations from the first use to the last. */
+static const size_t MOST_KEPT_WHOLE = 4000000;
+
 struct report_arguments {
 	const char **paths; /* of older cores, the oldest first */
 	size_t path_count;
+	bool share;
+};
+
+enum { KEY_SHARE = 256 };
+
+static const struct argp_option options[] = {
+	{ "share", KEY_SHARE, NULL, 0,
+	  "Leave out contents of memory, so that others may read it, as --no-content does", 0 },
+	{ 0 },
+};
+
+static const struct switch_place places[] = {
+	PLACE(KEY_SHARE, PLACE_FLAG, struct report_arguments, share),
+	{ 0 },
 };
 
 static struct error *report_parse(int key, const char *value, void *output)
@@ -73,14 +95,23 @@ struct page {
 	struct owners owners; /* of used allocations, once needed */
 	struct frames frames;
 	struct owner_tree_limits limits; /* of the tree */
+	struct bitmap holders;		 /* the allocations that stand in it */
 	bool is_html;
 	struct report *report;
 };
 
-static void page_deinit(struct page *page)
+static void release_tree(struct page *page)
 {
 	frames_deinit(&page->frames);
 	owners_deinit(&page->owners);
+	page->owners = (struct owners){ 0 };
+	page->frames = (struct frames){ 0 };
+}
+
+static void page_deinit(struct page *page)
+{
+	release_tree(page);
+	bitmap_deinit(&page->holders);
 }
 DEFINE_DEINIT(page_deinit, struct page)
 
@@ -99,6 +130,24 @@ static struct error *write_overview(struct page *page, const char *words)
 	return overview_write(page->analysis, page->report);
 }
 
+/* Keep what the tree links to. */
+static struct error *keep_holders(struct page *page)
+{
+	const struct frames *frames = &page->frames;
+
+	TRY(bitmap_init(&page->holders, allocation_count(analysis_index(page->analysis)),
+			analysis_account(page->analysis)));
+	for (size_t i = 0; i < frames->list.count; i++) {
+		const struct owner_frame *frame = &frames->list.items[i];
+		allocation_id example = frames->owners->nodes.items[frame->node].example;
+
+		if (!frame->others && example != NO_ALLOCATION &&
+		    frame->total[MEASURE_OWN].bytes >= page->limits.least)
+			bitmap_set(&page->holders, example);
+	}
+	return NULL;
+}
+
 /* With the rows of the command. */
 static struct error *write_tree(struct page *page, const char *words)
 {
@@ -107,11 +156,16 @@ static struct error *write_tree(struct page *page, const char *words)
 	TRY(find_owners(page));
 	owner_tree_write(page->analysis, &page->frames, &page->limits, page->report);
 	rows_total(page->report, "allocations", allocations_total(index, allocation_used(index)));
+	if (page->is_html)
+		TRY(keep_holders(page));
 	/* No later section needs it. */
-	page_deinit(page);
-	page->owners = (struct owners){ 0 };
-	page->frames = (struct frames){ 0 };
+	release_tree(page);
 	return NULL;
+}
+
+static struct error *write_largest(struct page *page, const char *words)
+{
+	return largest_rows(page->analysis, &page->holders, MOST_OF_PAGE, page->report);
 }
 
 static struct error *write_threads(struct page *page, const char *words)
@@ -143,6 +197,9 @@ static const struct section {
 	{ "Free memory", NULL, NULL, "fragmentation", NULL },
 	{ "Waste", NULL, NULL, "waste", NULL },
 	{ "Threads", NULL, NULL, "list threads --limit 200", write_threads },
+	{ "The largest",
+	  "What leads to the allocations that retain most, what refers to them, and what is in them; 'offset' is where in the referrer.",
+	  NULL, "list used --sort-by retained", write_largest },
 };
 
 static void begin_section(struct report *report, const char *title, const char *text,
@@ -215,22 +272,24 @@ static bool is_page(const struct report *report)
 }
 
 /* Each report by itself, for they differ; beside a page in HTML, text is an overview. */
-static struct error *report_run(struct analysis *analysis, const void *arguments,
-				struct report *report)
+static struct error *report_run(struct analysis *analysis, const void *input, struct report *report)
 {
+	const struct report_arguments *arguments = input;
 	_cleanup_(page_deinit) struct page page = { .analysis = analysis };
 	bool has_page = false;
 	struct error *error = NULL;
 
-	for (struct report *each = report; each; each = each->next)
+	for (struct report *each = report; each; each = each->next) {
 		has_page |= is_page(each);
+		each->no_content |= arguments->share;
+	}
 	for (struct report *each = report, *next; each && !error; each = next) {
 		next = each->next;
 		each->next = NULL;
 		page.report = each;
 		page.is_html = is_page(each);
 		/* A page is made by the command line, which has no other command. */
-		if (page.is_html)
+		if (page.is_html && allocation_count(analysis_index(analysis)) > MOST_KEPT_WHOLE)
 			analysis_save_memory(analysis);
 		if (has_page && !page.is_html && each == report)
 			error = overview_write(analysis, each);
@@ -245,6 +304,8 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "Show an overview on one page, as text or HTML",
 	.words = "[OLD...]",
+	.options = options,
+	.places = places,
 	.example = "report\n"
 		   "report older.core",
 	.description =

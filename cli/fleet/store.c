@@ -620,7 +620,7 @@ struct error *store_ask(struct store *store, const char *text, struct report *re
 		int status = sqlite3_prepare_v2(store->database, text, -1, &statement, &text);
 
 		if (status == SQLITE_OK && statement)
-			TRY(result_write(statement, report, &status));
+			TRY(result_write(statement, result_name, report, &status));
 		if (status == SQLITE_INTERRUPT)
 			return wrong(store);
 		if (status == SQLITE_NOMEM)

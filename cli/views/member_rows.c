@@ -270,3 +270,31 @@ struct error *member_rows_of_value(struct report *report, const struct analysis 
 	report_end_table(report);
 	return error;
 }
+
+enum members_by members_by(const struct analysis *analysis, allocation_id id)
+{
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
+	uint64_t text, text_size;
+	struct typed typed;
+
+	if (runtimes_have_members(runtimes, id))
+		return MEMBERS_BY_NAME;
+	if (analysis_type_of(analysis, id, &typed) && typed.fit > FIT_PART &&
+	    !runtimes_text(runtimes, id, &text, &text_size))
+		return MEMBERS_BY_TYPE;
+	return runtimes_have_fields(runtimes, id) ? MEMBERS_BY_PLACE : MEMBERS_UNKNOWN;
+}
+
+struct error *member_rows(struct report *report, const struct analysis *analysis, allocation_id id,
+			  enum members_by by)
+{
+	struct typed typed;
+
+	if (by == MEMBERS_BY_NAME)
+		return member_rows_of_value(report, analysis, id);
+	if (by == MEMBERS_BY_TYPE && analysis_type_of(analysis, id, &typed))
+		member_rows_of_allocation(report, analysis, id, typed);
+	else if (by == MEMBERS_BY_PLACE)
+		member_rows_of_object(report, analysis, id);
+	return NULL;
+}

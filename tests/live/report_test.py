@@ -133,8 +133,58 @@ time.sleep(1000)"""])
         page = self.page(core)
         self.assertEqual(page.elements.count("script"), 3)
         self.assertIn(EVIL, json.dumps(page.rows("content")))
-        page = self.page(core, "--no-content")
-        self.assertNotIn(EVIL, json.dumps(page.data))
+        for switch in ("--no-content", "--share"):
+            page = self.page(core, switch)
+            self.assertNotIn(EVIL, json.dumps(page.data))
+
+    def test_what_is_around_the_largest(self):
+        core = self.core()
+        page = self.page(core)
+        rows = {row["address"]: row for row in page.rows("largest")}
+        self.assertEqual(len(rows), len(page.rows("largest")))
+        for row in tables("-q", core, "sql", "SELECT address, kind, size, retained, state, path(address) AS path"
+                          " FROM allocation WHERE retained > 1000")["result"]:
+            self.assertEqual(rows[row["address"]], row)
+        array = next(row for row in rows.values() if row["kind"] == "struct conn *[]")
+        referred = [row for row in page.rows("referrer") if row["address"] == array["address"]]
+        self.assertEqual({row["kind"] for row in referred}, {"struct conn *[]"})
+        self.assertEqual(len(referred), 100)
+        members = [row["member"] for row in page.rows("member")]
+        self.assertGreaterEqual(members.count("name"), 150)
+        self.assertIn("the connection with number 7", json.dumps(page.data))
+        shared = self.page(core, "--share")
+        self.assertNotIn("the connection with number", json.dumps(shared.data))
+        self.assertEqual([row["member"] for row in shared.rows("member")], members)
+
+    def test_a_page_stays_small(self):
+        """However much stands in and around what is large."""
+        fields = " ".join(f"char *field_{i};" for i in range(12))
+        program = self.compile("wide", flags=("-g", "-O1"), text=f"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+struct with_a_name_that_is_{'very_' * 12}long {{ {fields} struct with_a_name_that_is_{'very_' * 12}long *next; }};
+struct with_a_name_that_is_{'very_' * 12}long *volatile first;
+int main(void)
+{{
+	for (int i = 0; i < 1500; i++) {{
+		struct with_a_name_that_is_{'very_' * 12}long *one = malloc(sizeof(*one));
+		char **fields = (char **)one, text[300];
+		memset(text, 'x', sizeof(text)); text[299] = 0;
+		for (int j = 0; j < 12; j++)
+			fields[j] = strdup(text);
+		one->next = first;
+		first = one;
+	}}
+	puts("ready"); fflush(stdout);
+	pause();
+}}""")
+        core = snap(self.start([program]), self.path("core"))
+        page = self.page(core)
+        self.assertLess(os.path.getsize(self.path("report.html")), 2000000)
+        self.assertGreater(len(page.rows("largest")), 900)
+        self.assertGreater(len(page.rows("fields of")), 50)
 
     def test_wrong_usage(self):
         core = self.core()

@@ -39,7 +39,7 @@ class ReportViewersTest(LiveTest):
                         ".map((one) => one.textContent)"),
             ["Overview", "What leaked",
              "Who holds the memory", "What the memory is",
-             "What each byte is used for", "Free memory", "Waste", "Threads"])
+             "What each byte is used for", "Free memory", "Waste", "Threads", "The largest"])
         self.assertIn("19.1 KiB", browser.run(
             "document.querySelector('.sets').textContent"))
         self.assertEqual(
@@ -114,6 +114,60 @@ class ReportViewersTest(LiveTest):
         browser.key("ArrowUp")
         browser.key("ArrowLeft")
         self.assertEqual(shown()[1:3], ["conns (owners)", before[3]])
+        self.check_quiet(browser)
+
+    def test_tree_is_searched(self):
+        browser = self.open()
+        rows = "document.querySelectorAll('.tree tbody tr')"
+        before = browser.run(f"{rows}.length")
+        browser.key("/")
+        self.assertEqual(browser.run("document.activeElement.className"), "find")
+        browser.call("Input.insertText", text="JOBS")
+        shown = browser.run(f"[...{rows}].map((row) => row.cells[0].textContent)")
+        self.assertEqual([text.strip("▾▸") for text in shown], ["the heap", "jobs (owners)"])
+        self.assertEqual("1 found", browser.run("document.querySelector('.tools [role=status]').textContent"))
+        browser.run("{ const one = document.querySelector('.find'); one.value = ''; one.dispatchEvent(new Event('input')); }")
+        self.assertGreaterEqual(browser.run(f"{rows}.length"), before)
+        self.check_quiet(browser)
+
+    def lead(self, browser, action):
+        """Do what leads to another place of the page."""
+        browser.run("new Promise((done) => { addEventListener('hashchange', () => done(null), {once: true});"
+                    f" {action}; }})")
+
+    def test_an_allocation_has_its_surroundings(self):
+        browser = self.open()
+        around = "document.querySelector('.around').innerText"
+        row = tables("-q", self.path("core"), "sql", "SELECT address FROM allocation WHERE kind = 'struct conn'"
+                     " AND path(address) LIKE 'conns%'")["result"][0]
+        self.lead(browser, f"location.hash = {'#' + row['address']!r}")
+        shown = browser.run(around)
+        for expected in (f"struct conn at {row['address']}", "conns (owners) -> struct conn *[] -> struct conn",
+                         "the connection with number", "Referred to by", "struct conn *[]"):
+            self.assertIn(expected, shown)
+        self.assertEqual(browser.run("document.activeElement.tagName"), "H3")
+        # What refers to it is a link, and Back and the address lead back.
+        self.lead(browser, "document.querySelector('.around [aria-label=\"Referred to by\"] a').click()")
+        self.assertIn("struct conn *[] at", browser.run(around))
+        self.assertIn("… and 94 more.", browser.run(around))
+        self.lead(browser, "history.back()")
+        self.assertIn("struct conn at", browser.run(around))
+        browser.go("about:blank")
+        browser.go(f"file://{self.page}#{row['address']}")
+        self.assertIn(f"struct conn at {row['address']}", browser.run(around))
+        self.lead(browser, "location.hash = '#0x10'")
+        self.assertIn("explain 0x10", browser.run(around))
+        self.check_quiet(browser)
+
+    def test_keys_in_the_map(self):
+        browser = self.open()
+        browser.run("document.querySelector('.map').focus()")
+        browser.key("ArrowRight")
+        first = browser.run("document.activeElement.title")
+        browser.key("ArrowRight")
+        self.assertNotEqual(browser.run("document.activeElement.title"), first)
+        browser.key("ArrowLeft")
+        self.assertEqual(browser.run("document.activeElement.title"), first)
         self.check_quiet(browser)
 
     def test_tables(self):

@@ -91,16 +91,33 @@ static void html_begin_table(struct report *report)
 	writer_text(writer, "], \"rows\": [");
 }
 
-static void html_row(struct report *report, const struct value *values)
+/* Text that is longer than the report has room for is cut between characters. */
+static void write_value(struct report *report, enum value_kind kind, const struct value *value)
 {
 	struct html_state *state = report->state;
+	uint64_t most = report->most_text;
+	size_t size = most && kind == VALUE_TEXT && value->present ? strlen(value->text) : 0;
+
+	if (size <= most) {
+		json_value(&state->text, kind, value);
+		return;
+	}
+	while (most > 0 && (value->text[most] & 0xc0) == 0x80)
+		most--;
+	json_bytes(&state->text, value->text, most);
+	state->text.used--; /* the quote */
+	writer_text(&state->text, " ...\"");
+}
+
+static void html_row(struct report *report, const struct value *values)
+{
 	bool is_first = true;
 
 	writer_text(&report->writer, report->row ? ",\n[" : "\n[");
 	for (size_t i = 0; i < report->table->column_count; i++) {
 		if (!begin_column(report, i, &is_first))
 			continue;
-		json_value(&state->text, report->table->columns[i].kind, &values[i]);
+		write_value(report, report->table->columns[i].kind, &values[i]);
 		write_safe(report);
 	}
 	writer_put(&report->writer, ']');

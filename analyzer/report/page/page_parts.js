@@ -78,6 +78,17 @@ const parts = (function () {
 			make("table", null, make("thead", null, make("tr", null, ...heads)), body));
 	}
 
+	/* Text, in which each address is what link(address) makes of it, or stays as it is for null. */
+	function linked(text, link) {
+		const pieces = [];
+		let end = 0;
+		for (const found of text.matchAll(/\b0x[0-9a-f]{4,16}\b/g)) {
+			pieces.push(text.slice(end, found.index), link(found[0]) || found[0]);
+			end = found.index + found[0].length;
+		}
+		return make("span", null, ...pieces, text.slice(end));
+	}
+
 	/* A table to sort and to search */
 	function plainTable(table) {
 		const shown = shownColumns(table);
@@ -203,9 +214,20 @@ const parts = (function () {
 		fillBox(box, root.descendants().filter((one) => !one.data.own), (one) => one.depth ? 74 : 82,
 			(node) => go(node === here && node.parent ? node.parent : node));
 	}
-	/* Have it drawn now that it stands in the page, and whenever its width changes. */
+	/*
+	 * Have it drawn now that it stands in the page, and whenever its width changes. Arrow keys go from
+	 * one of its buttons to the next.
+	 */
 	function drawnToFit(box, draw) {
+		const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 		let width = 0;
+		box.addEventListener("keydown", (event) => {
+			const buttons = [...box.children], step = steps[event.key];
+			if (!step || !buttons.length) return;
+			const at = buttons.indexOf(document.activeElement);
+			buttons[at < 0 ? 0 : (at + step + buttons.length) % buttons.length].focus();
+			event.preventDefault();
+		});
 		new ResizeObserver(() => {
 			if (box.clientWidth === width) return;
 			width = box.clientWidth;
@@ -214,18 +236,34 @@ const parts = (function () {
 		return box;
 	}
 
-	/* The nodes as rows that open and close; show is as that of a table. */
+	/* The nodes as rows that open and close, with a search; show is as that of a table. */
 	function treeTable(whole, columns, show) {
 		const ordered = columns.filter(([, kind]) => kind !== "depth")
 			.sort((a, b) => (b[0] === "owner") - (a[0] === "owner"));
 		const body = make("tbody");
 		const open = new Set([whole]);
-		let focused = whole;
+		let focused = whole, matching = null; /* what is searched for, and what is above it; or null */
 
 		function visible(node, found) {
 			found.push(node);
-			if (open.has(node)) for (const child of node.children) visible(child, found);
+			if (open.has(node))
+				for (const child of node.children) if (!matching || matching.has(child)) visible(child, found);
 			return found;
+		}
+		function match(node, wanted, found) {
+			const below = node.children.filter((child) => match(child, wanted, found)).length > 0;
+			const is = below || node.name.toLowerCase().includes(wanted);
+			if (is) found.add(node);
+			if (below) open.add(node);
+			return is;
+		}
+		function find(wanted) {
+			matching = wanted ? new Set([whole]) : null;
+			if (wanted) match(whole, wanted.toLowerCase(), matching);
+			if (!matching || !matching.has(focused)) focused = whole;
+			open.add(whole);
+			fill(null);
+			told.textContent = wanted ? `${grouped(visible(whole, []).filter((node) => node.name.toLowerCase().includes(wanted.toLowerCase())).length)} found` : "";
 		}
 		function toggle(node) {
 			if (open.has(node)) open.delete(node);
@@ -270,8 +308,12 @@ const parts = (function () {
 		}
 		for (const child of whole.children.slice(0, 3)) open.add(child);
 		fill(null);
-		return make("div", { class: "table tree" }, make("table", { role: "treegrid", "aria-label": "Who holds the memory" },
-			make("thead", null, make("tr", null, ...ordered.map(([name, kind]) => head(name, kind)))), body));
+		const told = make("span", { role: "status" });
+		const search = make("input", { type: "search", class: "find", placeholder: "Search", "aria-label": "Search who holds the memory",
+			oninput: () => find(search.value) });
+		return make("div", null, make("div", { class: "tools" }, search, told),
+			make("div", { class: "table tree" }, make("table", { role: "treegrid", "aria-label": "Who holds the memory" },
+				make("thead", null, make("tr", null, ...ordered.map(([name, kind]) => head(name, kind)))), body)));
 	}
 
 	/* What uses of memory take, of objects with memory and amounts by name: a bar, as wide as its share of whole. */
@@ -279,16 +321,19 @@ const parts = (function () {
 		const sums = new Map();
 		for (const row of rows.filter((one) => one.memory !== "total")) sums.set(row.memory, (sums.get(row.memory) || 0) + (row[name] || 0));
 		const total = [...sums.values()].reduce((sum, one) => sum + one, 0);
-		const uses = [...sums].filter(([, bytes]) => bytes > 0).sort((a, b) => b[1] - a[1]);
+		const uses = [...sums].map(([use, bytes], i) => [use, bytes, i]).filter(([, bytes]) => bytes > 0).sort((a, b) => b[1] - a[1]);
 		return [total, make("p", { class: "legend" }, `${name}: ${inUnits(total)}`), barOf(uses, whole ? total / whole : 1)];
 	}
-	/* A bar of parts, [name, bytes] each */
+	/* Colours of a bar, of which any two look different: of several bars, one use has one number. */
+	const BAR_COLOURS = ["#8fbfd4", "#f0c27a", "#a8cf94", "#e39b93", "#bcb0dd", "#e6e08a", "#83c9bb", "#e5a9cc", "#c9b79a", "#b3bcc6", "#9fb6f0", "#d2e6a6"];
+
+	/* A bar of parts, [name, bytes] each, or [name, bytes, number of the colour] */
 	function barOf(uses, share) {
 		return make("div", { class: "stack", style: { width: `${100 * share}%` } },
-			...uses.map(([text, bytes]) => make("span", { title: `${text}: ${inUnits(bytes)}`,
-				style: { flex: `${bytes} 0 0`, background: `hsl(${hue(text)}, 45%, 70%)` } }, text)));
+			...uses.map(([text, bytes, number], i) => make("span", { title: `${text}: ${inUnits(bytes)}`,
+				style: { flex: `${bytes} 0 0`, background: BAR_COLOURS[(number === undefined ? i : number) % BAR_COLOURS.length] } }, text)));
 	}
 
 	return { make, grouped, inUnits, percent, isNumber, written, objects, cell, head, shownColumns, rowOf, framed,
-		plainTable, calls, cards, treeOf, pathTo, placeOf, nodeAt, drawMap, drawFlames, drawnToFit, treeTable, stackOf, barOf };
+		linked, plainTable, calls, cards, treeOf, pathTo, placeOf, nodeAt, drawMap, drawFlames, drawnToFit, treeTable, stackOf, barOf };
 }());

@@ -21,8 +21,71 @@
 			.join(" · ")));
 	}
 
+	/*
+	 * What is known of the largest allocations, by address; #0x55d0c0ffee10 shows it. Their tables follow
+	 * each other: allocations, what refers to them and what they refer to, and of each its fields.
+	 */
+	const around = new Map();
+	(function () {
+		const neighbours = (key) => (row, one) => one[key].push(row);
+		const add = { referrer: neighbours("referrers"), referred: neighbours("referred") };
+		let of = null;
+		for (const table of data.tables) {
+			if (table.name === "largest") for (const row of objects(table)) around.set(row.address, { row, referrers: [], referred: [], fields: null });
+			if (add[table.name]) for (const row of objects(table)) add[table.name](row, around.get(row.of));
+			if (table.name === "member" && of) of.fields = table;
+			if (table.name === "left out" && of && of.fields) of.more = table.rows[0][0];
+			of = table.name === "fields of" ? around.get(table.rows[0][0]) : table.name === "member" ? of : null;
+			table.isOfLargest = table.name === "fields of" || Boolean(of) || Boolean(add[table.name]);
+		}
+	}());
+	const toAddress = (address, text) => around.has(address) ? make("a", { href: `#${address}` }, text || address) : null;
+	const linkCell = (name, kind, value) => kind === "address" && value ? toAddress(value)
+		: typeof value === "string" && value.includes("0x") ? parts.linked(value, toAddress) : null;
+
+	function neighbourTable(name, rows) {
+		if (!rows.length) return [];
+		const more = rows[0].total - rows.length;
+		return [make("h4", null, name), ...plainTable({ name, columns: [["address", "address"], ["kind", "text"], ["offset", "count"]],
+			rows: rows.map((row) => [row.address, row.kind, row.offset]), show: linkCell }),
+		more > 0 ? make("p", null, `… and ${grouped(more)} more.`) : null];
+	}
+	function fieldTable(one) {
+		if (!one.fields) return [];
+		const table = { name: "Fields", columns: one.fields.columns, rows: one.fields.rows, show: linkCell };
+		return [make("h4", null, "Fields"), ...plainTable(table), one.more ? make("p", null, `… and ${grouped(one.more)} more.`) : null];
+	}
+	/* The box that shows the allocation of the page's address. */
+	function aroundBox() {
+		const box = make("div", { class: "around", role: "region", "aria-label": "An allocation", hidden: "" });
+		function show() {
+			const found = /^#(0x[0-9a-f]+)$/.exec(location.hash);
+			if (!found) return;
+			const one = around.get(found[1]);
+			const heading = make("h3", { tabindex: "-1" }, one ? `${one.row.kind || "Allocation"} at ${found[1]}` : found[1]);
+			box.hidden = false;
+			box.replaceChildren(...[heading, ...(one ? [
+				make("p", null, `${grouped(one.row.size)} bytes, retains ${inUnits(one.row.retained)}, ${one.row.state}`),
+				one.row.path ? make("p", null, "By ", make("code", null, one.row.path)) : null,
+				...fieldTable(one), ...neighbourTable("Referred to by", one.referrers), ...neighbourTable("Refers to", one.referred),
+			] : [make("p", null, "This page has nothing of it. heapcore shows it: ", make("code", null, `explain ${found[1]}`))])]
+				.filter((element) => element !== null));
+			box.scrollIntoView({ block: "start" });
+			heading.focus({ preventScroll: true });
+		}
+		addEventListener("hashchange", show);
+		requestAnimationFrame(show); /* once all sections are there */
+		return box;
+	}
+	function largestTable() {
+		const rows = [...around.values()].map(({ row }) => [row.address, row.kind, row.size, row.retained, row.path])
+			.sort((a, b) => b[3] - a[3]);
+		return plainTable({ name: "largest", columns: [["address", "address"], ["kind", "text"], ["size", "bytes"], ["retained", "bytes"], ["path", "text"]],
+			rows, show: linkCell });
+	}
+
 	function mapOf(whole) {
-		const map = make("div", { class: "map", role: "group", tabindex: "-1", "aria-label": "Map of who holds the memory" });
+		const map = make("div", { class: "map", role: "group", tabindex: "0", "aria-label": "Map of who holds the memory" });
 		const crumbs = make("div", { class: "tools crumbs", "aria-label": "Where the map stands" });
 		/* Where the map stands is in the address of the page: #map-1-0 is the first child of the second. */
 		const PLACE = "#map";
@@ -42,7 +105,7 @@
 			map.focus({ preventScroll: true }); /* what was clicked is gone, and keys are for the map */
 		}
 		addEventListener("popstate", () => {
-			here = at(location.hash) || whole;
+			here = at(location.hash) || (location.hash ? here : whole);
 			draw();
 		});
 		function copy(path, button) {
@@ -61,7 +124,8 @@
 				.filter((one) => one !== null),
 			make("button", { type: "button", class: "copy", title: "Copy the path",
 				onclick: (event) => copy(path, event.target) }, "Copy"),
-			make("span", null, `${inUnits(here.retained)}, ${percent(whole.retained ? here.retained / whole.retained : 0)}`));
+			make("span", null, `${inUnits(here.retained)}, ${percent(whole.retained ? here.retained / whole.retained : 0)}`),
+			...[toAddress(here.row.example)].filter((link) => link));
 			parts.drawMap(map, here, go);
 		}
 		map.addEventListener("keydown", (event) => {
@@ -120,10 +184,11 @@
 		suspect: (table) => [cards(objects(table).map((row) => make("div", { class: "card" },
 			make("b", null, inUnits(row.retained)), make("div", null, `${row.owner} holds ${row.percent} % of what is used.`),
 			row.kind === null ? null : make("div", null, `In ${grouped(row.count)} ${row.kind}.`),
-			row.example === null ? null : make("code", null, `explain ${row.example}`))), "suspects")],
+			row.example === null ? null : toAddress(row.example) || make("code", null, `explain ${row.example}`))), "suspects")],
 		owner: (table) => {
 			const whole = parts.treeOf(objects(table));
-			return whole ? [...mapOf(whole), parts.treeTable(whole, table.columns)] : [];
+			return whole ? [...mapOf(whole), parts.treeTable(whole, table.columns,
+				(name, kind, value, node) => name === "owner" ? toAddress(node.row.example, node.name) : linkCell(name, kind, value))] : [];
 		},
 		use: (table) => {
 			const [mapped, ...first] = parts.stackOf(objects(table), "mapped", 0);
@@ -132,8 +197,16 @@
 		},
 	};
 
+	let hasLargest = false;
+	function showLargest() {
+		if (hasLargest) return [];
+		hasLargest = true;
+		return [aroundBox(), ...largestTable()];
+	}
 	function show(table) {
-		if (!table.rows.length) return [];
+		if (!table.rows.length || table.isOfLargest) return [];
+		if (table.name === "largest") return showLargest();
+		table.show = linkCell;
 		if (views[table.name]) return views[table.name](table);
 		return table.rows.length === 1 && table.columns.length <= 4 ? line(table) : plainTable(table);
 	}
@@ -160,4 +233,11 @@
 		section.append(make("ul", null, ...data.findings.map(([incomplete, message]) =>
 			make("li", { class: incomplete ? "bad" : "" }, message))));
 	}
+	addEventListener("keydown", (event) => {
+		if (event.key !== "/" || /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) return;
+		const search = document.querySelector(".find");
+		if (!search) return;
+		event.preventDefault();
+		search.focus();
+	});
 }());

@@ -191,7 +191,8 @@ const page = (function () {
 
 	function showProgress(now) {
 		const { text, share } = now.stage || { text: "The core is read", share: 0 };
-		const bar = make("progress", { max: "100", value: share ? String(Math.round(100 * share)) : null, "aria-label": "Analysis" });
+		const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches; /* without a value it moves */
+		const bar = make("progress", { max: "100", value: share || isStill ? String(Math.round(100 * share)) : null, "aria-label": "Analysis" });
 		main.replaceChildren(make("p", null, `${text} …`), bar);
 	}
 	async function start() {

@@ -5,7 +5,6 @@
  */
 page.tables = (function () {
 	const { make, grouped, written } = parts;
-	const ADDRESSES = /\b0x[0-9a-f]{4,16}\b/g;
 	const KINDS = new Set(["kind", "class", "type", "label"]);
 	/* Tables in which these are other than kinds of allocations */
 	const OTHER_KINDS = new Set(["anchor", "symbol", "root", "variable", "mapping", "stack", "member"]);
@@ -18,15 +17,7 @@ page.tables = (function () {
 	const toKind = (kind, text) => link(page.href("class", kind), text || kind);
 
 	/* Text, in which each address is a link */
-	function linked(text) {
-		const pieces = [];
-		let end = 0;
-		for (const found of text.matchAll(ADDRESSES)) {
-			pieces.push(text.slice(end, found.index), toAddress(found[0]));
-			end = found.index + found[0].length;
-		}
-		return make("span", null, ...pieces, text.slice(end));
-	}
+	const linked = (text) => parts.linked(text, (address) => toAddress(address));
 	/* What stands in a cell instead of plain text, or null */
 	function contentOf(table, name, kind, value, row) {
 		if (value === null || value === undefined || value === "" || kind === "share") return null;
