@@ -9,6 +9,7 @@
 #include "allocators/glibc/describe.h"
 #include "allocators/glibc/lists.h"
 #include "allocators/glibc/rings.h"
+#include "allocators/glibc/structure.h"
 #include "allocators/glibc/walk.h"
 #include "analyzer/base/list.h"
 #include "analyzer/image/memory_tags.h"
@@ -316,5 +317,5 @@ const struct allocator allocator_glibc = {
 	.spare = glibc_visit_spare,
 	FILL_SLOTS(glibc, open, walk, arena_count, arena, stale_links, tell, arena_kinds,
 		   free_kinds, free_kind, extent, size_fits, keeps, holds, reserved, lives_in,
-		   is_used, close),
+		   is_used, visit_structure, wrote, close),
 };

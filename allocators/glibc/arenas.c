@@ -395,7 +395,7 @@ static bool is_sbrk_base(const struct glibc_heap *heap, struct view *near, struc
 	    (size & (IS_MMAPPED | NON_MAIN_ARENA)) || header_size(size) < glibc_fence(word) ||
 	    !image_find(heap->context.image, base + header_size(size) - 1))
 		return false;
-	*ret = (struct glibc_parameters){ .base = base };
+	*ret = (struct glibc_parameters){ .base = base, .place = address };
 	return (word == 8 && read_counts(near, address, 4, unit, ret, ret_may_map)) ||
 	       read_counts(near, address, 0, unit, ret, ret_may_map) ||
 	       (!heap->caches && read_old_counts(near, address, ret, ret_may_map));

@@ -105,6 +105,7 @@ struct glibc_subheap {
 struct glibc_parameters {
 	size_t arena;	/* the number of theirs */
 	uint64_t base;	/* sbrk_base: where the main heap begins; 0: unknown */
+	uint64_t place; /* the address of that field; 0: not found */
 	bool is_of_top; /* the heap's end is in the region of base */
 	uint32_t mapped_count;
 	uint64_t mapped_size;

@@ -202,6 +202,18 @@ struct allocator {
 	/* Calls that allocated, as it noted them; the owner is the heap. NULL: it notes none. */
 	const struct noting *noting;
 	/*
+	 * For cores without contents (analyzer/slim). Visit its bookkeeping outside of its regions,
+	 * as far as it is no addresses. NULL: such a core cannot have this heap.
+	 */
+	struct error *(*visit_structure)(const struct heap *heap, program_range_visitor *visit,
+					 void *data);
+	/*
+	 * Required with visit_structure: true if the word at this offset of the free block, which
+	 * is no address, is what it wrote there. It must follow from what is known without the
+	 * word, so that no remains of the program's are taken for it.
+	 */
+	bool (*wrote)(const struct heap *heap, struct block block, uint64_t offset, uint64_t word);
+	/*
 	 * For collectors: whether more may be marked than the collector finds by itself. NULL: no.
 	 */
 	enum more_roots (*more_roots)(const struct heap *heap);

@@ -116,6 +116,8 @@ struct loaded {
 	uint64_t map;	  /* the address of its struct link_map */
 	uint64_t bias;	  /* address less the file's virtual address */
 	uint64_t dynamic; /* the address of its dynamic section */
+	uint64_t name;	  /* the address of its path; 0: the dump does not say */
+	uint64_t debug;	  /* the address of the struct r_debug with its list */
 	const char *path; /* as the loader was told */
 };
 
@@ -267,6 +269,9 @@ uint64_t image_next_hole(const struct image *image, uint64_t address);
 
 /* The note that heapcore itself added; without bytes, if there is none. */
 struct own_note image_note(const struct image *image, uint32_t type);
+
+/* True if `heapcore slim` left the contents out. */
+bool image_is_slim(const struct image *image);
 
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret, size_t size);

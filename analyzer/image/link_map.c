@@ -49,7 +49,8 @@ static const char *name_of(const struct image *image, const uint64_t *words)
 }
 
 /* Add the list that begins there: each entry has the one before it. */
-static struct error *read_maps(struct loaded_list *list, const struct image *image, uint64_t map)
+static struct error *read_maps(struct loaded_list *list, const struct image *image, uint64_t debug,
+			       uint64_t map)
 {
 	uint64_t words[MAP_WORDS], previous = 0;
 
@@ -58,7 +59,8 @@ static struct error *read_maps(struct loaded_list *list, const struct image *ima
 		const char *path = name_of(image, words);
 
 		TRY(LIST_APPEND(list->list, list->count,
-				(struct loaded){ map, words[MAP_BIAS], words[MAP_DYNAMIC], path }));
+				(struct loaded){ map, words[MAP_BIAS], words[MAP_DYNAMIC],
+						 words[MAP_NAME], debug, path }));
 		previous = map;
 		map = words[MAP_NEXT];
 	}
@@ -80,7 +82,7 @@ static struct error *scan_for_lists(struct loaded_list *list, const struct image
 		for (unsigned int j = 0; j < DEBUG_WORDS; j++)
 			words[j] = load_word(region->bytes + i + j * word, word);
 		if (words[DEBUG_BASE] == base && (uint32_t)words[DEBUG_VERSION] - 1 < 2)
-			TRY(read_maps(list, image, words[DEBUG_MAP]));
+			TRY(read_maps(list, image, region->start + i, words[DEBUG_MAP]));
 	}
 	return NULL;
 }

@@ -33,7 +33,8 @@ struct stack {
 	enum stack_kind kind;
 	uint64_t start, end;
 	uint64_t live, live_end;
-	uint32_t thread; /* an index, or NO_THREAD for a finished one */
+	uint32_t thread;     /* an index, or NO_THREAD for a finished one */
+	uint64_t descriptor; /* the address of its struct pthread; 0: not known */
 };
 
 /* True if its thread is gone; glibc keeps stacks that vanished for later threads, too. */

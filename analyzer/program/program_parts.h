@@ -30,6 +30,7 @@ struct descriptor {
 	int32_t tid;
 	bool detached, exited, freed;
 	uint64_t start, end; /* of its stack, guard included */
+	uint64_t block;	     /* the address of the words that tell the stack */
 };
 
 /* False if there is none, or its stack, in which it is, is not known. */

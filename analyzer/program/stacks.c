@@ -61,6 +61,7 @@ static bool find_block(const struct arch *arch, const uint8_t *bytes, size_t siz
 			continue;
 		descriptor->start = block;
 		descriptor->end = block + length;
+		descriptor->block = descriptor->address + i;
 		return true;
 	}
 	return false;
@@ -191,6 +192,7 @@ static struct error *add_thread_stacks(struct program *program)
 					       .live_end = found.end,
 					       .end = found.end,
 					       .thread = (uint32_t)i,
+					       .descriptor = found.address,
 				       }));
 	}
 	return NULL;
@@ -218,6 +220,7 @@ static struct error *add_finished(struct program *program, const struct descript
 				 : descriptor->end,
 		.end = descriptor->end,
 		.thread = NO_THREAD,
+		.descriptor = descriptor->address,
 	};
 
 	if (descriptor->tid == 0 && !descriptor->exited) {

@@ -30,6 +30,7 @@ static void read_number(const struct image *image, uint64_t map, struct tls_modu
 		    words[2] != module->size || words[6] == 0 || words[6] > MOST_MODULES)
 			continue;
 		module->number = words[6];
+		module->row = map + i;
 		/* Small negative numbers say that there is none. */
 		module->offset = words[5] < UINT32_MAX ? words[5] : 0;
 		return;

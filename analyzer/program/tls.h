@@ -23,6 +23,7 @@ struct tls_module {
 	uint64_t image, file_size, size; /* of the initial values */
 	uint64_t number;		 /* in the tables; 0: not known */
 	uint64_t offset;		 /* of a block below the thread pointer, or 0 */
+	uint64_t row;			 /* the address of what link maps say of it, or 0 */
 };
 
 /* True if the thread has a control block. In Go without C, none has. */
