@@ -9,6 +9,7 @@
 #include "cli/live/coredumpctl.h"
 #include "cli/live/gate_self_check.h"
 #include "cli/live/run.h"
+#include "cli/live/slim.h"
 #include "cli/live/snap.h"
 #include "cli/live/soak.h"
 #include "cli/options.h"
@@ -310,13 +311,10 @@ static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);
 } modes[] = {
-	{ "run", run_main },
-	{ "snap", snap_main },
-	{ "soak", soak_main },
-	{ "fleet", fleet_main },
-	{ "mcp", mcp_main },
-	{ "serve", serve_main },
-	{ PLANT_LEAKS, plant_leaks_main },
+	{ "run", run_main },	     { "snap", snap_main },
+	{ "slim", slim_main },	     { "soak", soak_main },
+	{ "fleet", fleet_main },     { "mcp", mcp_main },
+	{ "serve", serve_main },     { PLANT_LEAKS, plant_leaks_main },
 	{ COMPLETE, complete_main },
 };
 

@@ -43,6 +43,7 @@ LAYERS = [
     "analyzer/diff/",
     "analyzer/sql/",
     "analyzer/export/",
+    "analyzer/slim/",
     "cli/",
     "tests/",
 ]

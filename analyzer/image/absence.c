@@ -226,6 +226,14 @@ static void report_untold(const struct image *image, struct findings *findings)
 	}
 }
 
+static void report_slim(const struct image *image, struct findings *findings)
+{
+	if (image_is_slim(image))
+		findings_add(
+			findings, FINDING_NOTE,
+			"contents were left out of this core by 'heapcore slim': its texts and numbers are placeholders, and types, patterns and copies that rest on them may not be recognised");
+}
+
 /* Memory that is not from the clone of the process, as the rest is. */
 static void report_unshared(const struct image *image, struct findings *findings)
 {
@@ -266,6 +274,7 @@ struct error *image_report_absence(const struct image *image, struct findings *f
 	weigh_files(image, &smaps, &absence);
 	report_untold(image, findings);
 	report_unshared(image, findings);
+	report_slim(image, findings);
 	report(image, &absence, findings);
 	return NULL;
 }

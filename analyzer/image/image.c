@@ -186,6 +186,11 @@ struct own_note image_note(const struct image *image, uint32_t type)
 	return (struct own_note){ .type = type };
 }
 
+bool image_is_slim(const struct image *image)
+{
+	return image_note(image, NOTE_SLIM).bytes != NULL;
+}
+
 bool image_read(const struct image *image, uint64_t address, void *ret, size_t size)
 {
 	uint8_t *to = ret;

@@ -16,6 +16,7 @@ enum {
 	NOTE_TIME = 0x54494d45,	    /* 8 bytes: ns since 1970 began, in UTC */
 	NOTE_HELD = 0x48454c44,	    /* addresses that the kernel holds, see below */
 	NOTE_UNSHARED = 0x554e5348, /* struct note_range, likewise */
+	NOTE_SLIM = 0x534c494d,	    /* struct slim_note: contents were left out */
 };
 
 /* One of a core; its bytes are in the dump, of any alignment, and untrusted. */
@@ -60,5 +61,14 @@ enum { HELD_UNTOLD = 0x100 };
 struct note_range {
 	uint64_t start, end;
 };
+
+/* Facts about a core that analyzer/slim made; later versions may add to it. */
+struct slim_note {
+	uint32_t version; /* of its rules: 1 */
+	uint32_t flags;
+};
+
+/* Facts about the core that it was made of, which the file no longer tells. */
+enum { SLIM_BY_DEBUGGER = 1, SLIM_UNPACKED = 2 };
 
 enum { SEGMENT_AS_IN_FILE = 0x00100000 };

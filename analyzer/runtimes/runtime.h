@@ -223,6 +223,9 @@ struct runtime {
 	struct error *(*find_objects)(struct object_space *space, struct debug *debug);
 	/* Its objects are nothing else: they are of no pattern. */
 	bool is_certain;
+	/* A slim core (analyzer/slim) has all that it reads: addresses, and constants of binaries.
+	 */
+	bool slim;
 	/*
 	 * They are parts of regions, which are freed as a whole whatever refers to them: those of a
 	 * class are held by one root of its name, and by nothing else.

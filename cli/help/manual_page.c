@@ -6,6 +6,7 @@
 #include "cli/fleet/fleet.h"
 #include "cli/help/manual.h"
 #include "cli/live/run.h"
+#include "cli/live/slim.h"
 #include "cli/live/snap.h"
 #include "cli/live/soak.h"
 #include "cli/options.h"
@@ -226,6 +227,7 @@ struct error *manual_write(const char *form, FILE *out)
 	write_options(&document, program_options);
 	write_mode(&document, "Heapcore run", &run_parser);
 	write_mode(&document, "Heapcore snap", &snap_parser);
+	write_mode(&document, "Heapcore slim", &slim_parser);
 	write_mode(&document, "Heapcore soak", &soak_parser);
 	write_mode(&document, "Heapcore fleet", &fleet_parser);
 	write_mode(&document, "Heapcore serve", &serve_parser);

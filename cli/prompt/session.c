@@ -44,9 +44,12 @@ struct error *session_open(struct session *session, const char *path)
 	error = analysis_create(path, session->debug, &session->progress.progress,
 				&session->analysis);
 	progress_line_stop(&session->progress);
-	if (!error)
-		analysis_limit_memory(session->analysis, session->maximum_memory);
-	return error;
+	if (error)
+		return error;
+	analysis_limit_memory(session->analysis, session->maximum_memory);
+	/* Placeholders are no text. */
+	session->no_content |= image_is_slim(analysis_image(session->analysis));
+	return NULL;
 }
 
 /* Messages escape what they quote, so a backslash is left as it is. */

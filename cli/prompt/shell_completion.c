@@ -4,6 +4,7 @@
 #include "cli/assistants/mcp.h"
 #include "cli/fleet/fleet.h"
 #include "cli/live/run.h"
+#include "cli/live/slim.h"
 #include "cli/live/snap.h"
 #include "cli/live/soak.h"
 #include "cli/options.h"
@@ -16,14 +17,15 @@
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|soak|fleet|serve|mcp|diff|report|help";
+static const char MODES[] = "run|snap|slim|soak|fleet|serve|mcp|diff|report|help";
 
 static const struct {
 	const char *name;
 	const struct argp *parser;
 } modes[] = {
-	{ "run", &run_parser },	    { "snap", &snap_parser }, { "soak", &soak_parser },
-	{ "fleet", &fleet_parser }, { "mcp", &mcp_parser },   { "serve", &serve_parser },
+	{ "run", &run_parser },	    { "snap", &snap_parser },	{ "slim", &slim_parser },
+	{ "soak", &soak_parser },   { "fleet", &fleet_parser }, { "mcp", &mcp_parser },
+	{ "serve", &serve_parser },
 };
 
 static bool is_option(const char *word)

@@ -318,6 +318,19 @@ static struct error *read_cuts(struct core *core, const uint8_t *note, size_t si
 	return NULL;
 }
 
+/* Set what the file no longer tells of the core that this one was made of. */
+static void read_slim(struct core *core, const uint8_t *note, size_t size)
+{
+	struct image_origin *origin = &core->image->origin;
+	struct slim_note slim;
+
+	if (size < sizeof(slim))
+		return;
+	memcpy(&slim, note, sizeof(slim));
+	origin->by_debugger |= (slim.flags & SLIM_BY_DEBUGGER) != 0;
+	origin->unpacked |= (slim.flags & SLIM_UNPACKED) != 0;
+}
+
 static struct error *read_note(struct core *core, const GElf_Nhdr *note, const char *name,
 			       const uint8_t *description)
 {
@@ -331,6 +344,8 @@ static struct error *read_note(struct core *core, const GElf_Nhdr *note, const c
 	else if (strcmp(name, NOTE_OWNER) == 0 && image->note_count < MOST_OWN_NOTES)
 		image->notes[image->note_count++] =
 			(struct own_note){ note->n_type, description, note->n_descsz };
+	if (strcmp(name, NOTE_OWNER) == 0 && note->n_type == NOTE_SLIM)
+		read_slim(core, description, note->n_descsz);
 	if (strcmp(name, "CORE") != 0 && strcmp(name, "LINUX") != 0)
 		return NULL;
 	if (note->n_type == NT_FPREGSET || note->n_type == arch->vectors_note)

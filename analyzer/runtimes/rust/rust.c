@@ -157,5 +157,6 @@ const struct runtime runtime_rust = {
 	.open = open_space,
 	.release = release,
 	.find_objects = find_objects,
+	.slim = true,
 	.find_exception = rust_find_exception,
 };

@@ -1,0 +1,303 @@
+#include "analyzer/base/list.h"
+#include "analyzer/slim/parts.h"
+
+#include <string.h>
+
+enum { WORD = sizeof(uint64_t) };
+
+/* Between blocks there are their heads, of so many bytes at most; else nobody knows what it is. */
+enum { MOST_OF_HEAD = 64 };
+
+/* A text has so many characters in its first word, at least. */
+enum { LEAST_CHARACTERS = 4, LEAST_WIDE = 2 };
+
+/* A stretch of memory of one origin. */
+struct span {
+	uint64_t end;
+	enum slim_origin origin;
+	bool whole;	    /* it stays as it is */
+	struct block block; /* if it is in one; with size 0, not */
+	const struct heap *heap;
+};
+
+/* The text that is being read goes on in the next word. */
+enum text_state { TEXT_NONE, TEXT_BYTES, TEXT_WIDE };
+
+static const struct heap *heap_of(const struct slim_rules *rules, arena_number arena)
+{
+	for (size_t i = heaps_count(rules->heaps); i-- > 0;) {
+		arena_number first;
+		const struct heap *heap = heaps_heap(rules->heaps, i, &first);
+
+		if (first <= arena && heap->allocator == heaps_arena_allocator(rules->heaps, arena))
+			return heap;
+	}
+	return NULL;
+}
+
+/* The start of the first block of the region above address; the region's end if there is none. */
+static uint64_t next_block(const struct slim_rules *rules, const struct heap_region *region,
+			   uint64_t address)
+{
+	size_t low = region->first, high = low + region->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (allocation_start(rules->index, (allocation_id)middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < (size_t)region->first + region->count
+		       ? allocation_start(rules->index, (allocation_id)low)
+		       : region->end;
+}
+
+static struct span span_of_block(const struct slim_rules *rules, const struct heap_region *region,
+				 allocation_id id, uint64_t address)
+{
+	struct memory_range range = allocation_range_around(rules->index, id, address);
+	struct block block = { range.start, range.end - range.start,
+			       allocation_state(rules->index, id) };
+	struct span span = {
+		.end = range.end,
+		.origin = block.state == BLOCK_USED ? SLIM_USED : SLIM_FREE,
+		.block = block,
+		.heap = heap_of(rules, region->arena),
+	};
+
+	if (block.state == BLOCK_USED && span.heap && span.heap->allocator->keeps &&
+	    span.heap->allocator->keeps(span.heap, block)) {
+		span.origin = SLIM_ALLOCATOR;
+		span.whole = true;
+	}
+	return span;
+}
+
+static struct span span_in_heap(const struct slim_rules *rules, const struct heap_region *region,
+				uint64_t address)
+{
+	allocation_id id = allocation_find(rules->index, address);
+	uint64_t end;
+
+	if (id != NO_ALLOCATION)
+		return span_of_block(rules, region, id, address);
+	end = next_block(rules, region, address);
+	return (struct span){ end, SLIM_ALLOCATOR, .whole = end - address <= MOST_OF_HEAD };
+}
+
+/* The heap region that begins next above address. */
+static uint64_t next_heap(const struct slim_rules *rules, uint64_t address)
+{
+	size_t low = 0, high = heap_region_count(rules->index);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heap_region(rules->index, middle)->start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < heap_region_count(rules->index) ? heap_region(rules->index, low)->start
+						     : UINT64_MAX;
+}
+
+/* True if the page at address is as in the file, to which the program cannot write. */
+static bool is_as_in_file(const struct region *region, uint64_t address, uint64_t size)
+{
+	const struct mapping *mapping = region->mapping;
+	uint64_t offset = mapping->offset + (address - mapping->start);
+
+	return mapping->file && !mapping->file->partial && offset <= mapping->file->size &&
+	       mapping->file->size - offset >= size &&
+	       memcmp(mapping->file->bytes + offset, region->bytes + (address - region->start),
+		      size) == 0;
+}
+
+/*
+ * True if the page is of a program or library and as the linker made it: the dump says so, it is
+ * code, it is the file's header, or it equals the file.
+ */
+static bool is_binary(const struct slim_rules *rules, const struct region *region, uint64_t page)
+{
+	const struct module *module = program_find_module(rules->program, page);
+	uint64_t size = region->end - page;
+
+	if (!module || (region->rights & RIGHT_WRITE))
+		return false;
+	if (region->origin == REGION_FILE || (region->rights & RIGHT_EXECUTE) ||
+	    page == module->start)
+		return true;
+	return region->mapping && is_as_in_file(region, page, MIN(size, PAGE));
+}
+
+static struct span span_outside(const struct slim_rules *rules, const struct region *region,
+				uint64_t address)
+{
+	uint64_t page = page_below(address);
+	struct span span = { MIN(page + PAGE, next_heap(rules, address)), SLIM_OTHER };
+
+	if (page < region->start)
+		page = region->start;
+	if (is_binary(rules, region, page)) {
+		span.origin = SLIM_BINARY;
+		span.whole = true;
+	} else if (program_find_stack(rules->program, address)) {
+		span.origin = SLIM_STACK;
+	} else if (program_find_module(rules->program, address)) {
+		span.origin = SLIM_DATA;
+	}
+	return span;
+}
+
+static bool is_printable(uint8_t byte)
+{
+	return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+/* How many characters the word begins with, each of so many bytes. */
+static unsigned int count_characters(const uint8_t *bytes, unsigned int each)
+{
+	unsigned int count = 0;
+
+	while (count < WORD / each && is_printable(bytes[count * each]) &&
+	       (each == 1 || bytes[count * each + 1] == 0))
+		count++;
+	return count;
+}
+
+/* Nothing may follow the text's end in the word: it would be mistaken for text. */
+static bool is_zero_from(const uint8_t *bytes, size_t start)
+{
+	for (size_t i = start; i < WORD; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/* Replace text by letters; false if the word is none. */
+static bool redact_text(const struct slim_rules *rules, const uint8_t *bytes, uint8_t *ret,
+			enum text_state *state)
+{
+	unsigned int narrow = count_characters(bytes, 1), wide = count_characters(bytes, 2);
+	unsigned int each = 1, count = narrow;
+	bool begins = narrow >= LEAST_CHARACTERS, goes_on = *state == TEXT_BYTES && narrow > 0;
+
+	if (!begins && !goes_on) {
+		each = 2;
+		count = wide;
+		if (wide < LEAST_WIDE && !(*state == TEXT_WIDE && wide > 0))
+			return false;
+	}
+	if (!is_zero_from(bytes, (size_t)count * each))
+		return false;
+	memset(ret, 0, WORD);
+	for (unsigned int i = 0; i < count; i++)
+		ret[i * each] = rules->letter;
+	*state = count * each < WORD ? TEXT_NONE : each == 1 ? TEXT_BYTES : TEXT_WIDE;
+	return true;
+}
+
+/* Words that the allocator leaves in a free block stand at its ends. */
+static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t word)
+{
+	uint64_t offset = address - span->block.start;
+	const struct heap *heap = span->heap;
+
+	return span->block.state != BLOCK_USED && heap && heap->allocator->wrote &&
+	       (offset <= WORD || offset == span->block.size - WORD) &&
+	       heap->allocator->wrote(heap, span->block, offset, word);
+}
+
+/* Redact the words of a span, but for structure, from position on. */
+static void redact_span(const struct slim_rules *rules, const struct span *span, uint64_t address,
+			const uint8_t *bytes, uint64_t size, uint8_t *ret)
+{
+	enum text_state text = TEXT_NONE;
+
+	for (uint64_t i = 0; i < size; i += WORD) {
+		uint64_t word = load_word(bytes + i, WORD);
+
+		if (word == 0 || slim_is_address(rules, word) ||
+		    (span->block.size && is_of_allocator(span, address + i, word))) {
+			memcpy(ret + i, &word, WORD);
+			text = TEXT_NONE;
+			continue;
+		}
+		if (span->origin == SLIM_USED && redact_text(rules, bytes + i, ret + i, &text))
+			continue;
+		text = TEXT_NONE;
+		word = slim_placeholder(rules, word);
+		memcpy(ret + i, &word, WORD);
+	}
+}
+
+/* Put back what is kept to the byte. */
+static void restore_structure(const struct slim_rules *rules, uint64_t address,
+			      const uint8_t *bytes, uint64_t size, uint8_t *ret)
+{
+	const struct range_list *list = &rules->structure;
+	size_t i = LIST_ABOVE(list->items, list->count, end, address);
+
+	for (; i < list->count && list->items[i].start < address + size; i++) {
+		uint64_t start = MAX(list->items[i].start, address);
+		uint64_t end = MIN(list->items[i].end, address + size);
+
+		memcpy(ret + (start - address), bytes + (start - address), end - start);
+	}
+}
+
+/* Count what became of the bytes, by what is there now. */
+static void tally(const struct slim_rules *rules, const struct span *span, const uint8_t *bytes,
+		  uint64_t size, const uint8_t *ret, struct slim_tally *tallies)
+{
+	struct slim_tally *tally = &tallies[span->origin];
+
+	for (uint64_t i = 0; i < size; i += WORD) {
+		uint64_t word = load_word(bytes + i, WORD), now = load_word(ret + i, WORD);
+
+		if (word == 0)
+			tally->zeros += WORD;
+		else if (word != now)
+			tally->placeholders += WORD;
+		else if (!span->whole && slim_is_address(rules, word))
+			tally->addresses += WORD;
+		else
+			tally->structure += WORD;
+	}
+}
+
+static struct span span_at(const struct slim_rules *rules, const struct region *region,
+			   uint64_t address)
+{
+	const struct heap_region *heap = heap_region_find(rules->index, address);
+
+	return heap ? span_in_heap(rules, heap, address) : span_outside(rules, region, address);
+}
+
+void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
+		 uint64_t size, uint8_t *ret, struct slim_tally *tallies)
+{
+	const struct region *region = image_find(rules->image, address);
+
+	memset(ret, 0, size);
+	for (uint64_t done = 0; region && done < size;) {
+		struct span span = span_at(rules, region, address + done);
+		/* Blocks begin and end with words; what does not is no block. */
+		uint64_t part = (span.end - (address + done)) & ~(uint64_t)(WORD - 1);
+
+		part = MIN(MAX(part, WORD), size - done);
+		if (part < WORD) /* the rest of a dump that was cut off */
+			break;
+		part &= ~(uint64_t)(WORD - 1);
+		if (span.whole)
+			memcpy(ret + done, bytes + done, part);
+		else
+			redact_span(rules, &span, address + done, bytes + done, part, ret + done);
+		restore_structure(rules, address + done, bytes + done, part, ret + done);
+		tally(rules, &span, bytes + done, part, ret + done, tallies);
+		done += part;
+	}
+}

@@ -1,0 +1,56 @@
+/*
+ * The parts of writing a slim core: rules.c decides on words, contents.c redacts memory by them,
+ * notes.c what is no memory, slim.c writes the file.
+ */
+#pragma once
+
+#include "analyzer/base/ranges.h"
+#include "analyzer/slim/slim.h"
+
+/* The rules for one dump; constant while memory is redacted, so that several threads may. */
+struct slim_rules {
+	const struct image *image;
+	const struct program *program;
+	const struct heaps *heaps;
+	const struct allocation_index *index;
+	struct range_list mapped;    /* memory that addresses may be of: by address, apart */
+	struct range_list structure; /* kept as it is, likewise */
+	uint32_t half;		     /* placeholder of each half of a word that is not zero */
+	uint8_t letter;		     /* of each character of text */
+};
+
+struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis);
+void slim_rules_deinit(struct slim_rules *rules);
+DEFINE_DEINIT(slim_rules_deinit, struct slim_rules)
+
+/* True if the word is an address of memory that the process had, or of its end. */
+bool slim_is_address(const struct slim_rules *rules, uint64_t word);
+
+/* The placeholder of a word that is not kept. */
+uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);
+
+/*
+ * Redact size bytes of memory at address, in one region of the dump; ret has as much room. Both
+ * are multiples of 8. Adds to the tallies of all origins.
+ */
+void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
+		 uint64_t size, uint8_t *ret, struct slim_tally *tallies);
+
+/* A note segment being written. */
+struct slim_notes {
+	uint8_t *bytes;
+	size_t size, room;
+};
+
+static inline void slim_notes_deinit(struct slim_notes *notes)
+{
+	free(notes->bytes);
+}
+DEFINE_DEINIT(slim_notes_deinit, struct slim_notes)
+
+/* Add what may stay of the notes, size bytes as in the dump. */
+struct error *slim_notes_add(struct slim_notes *notes, const struct slim_rules *rules,
+			     const uint8_t *bytes, size_t size, struct slim_tally *tally);
+
+/* Add the note that says that this is a slim core, unless it has one. */
+struct error *slim_notes_end(struct slim_notes *notes, const struct image *image);

@@ -1,0 +1,146 @@
+#include "analyzer/base/list.h"
+#include "analyzer/program/structure.h"
+#include "analyzer/slim/parts.h"
+
+#include <inttypes.h>
+
+static struct error *find_mapped(struct slim_rules *rules)
+{
+	struct range_list *list = &rules->mapped;
+
+	/* Addresses that were reserved and never used would let large numbers pass. */
+	list_for_each(region, rules->image->regions, rules->image->region_count) {
+		if (region->bytes || region->mapping)
+			TRY(array_append(list,
+					 (struct memory_range){ region->start, region->end }));
+	}
+	list->count = memory_ranges_join(list->items, list->count);
+	return NULL;
+}
+
+static struct error *keep_range(void *data, uint64_t start, uint64_t size)
+{
+	struct slim_rules *rules = data;
+
+	if (size == 0 || size > UINT64_MAX - start)
+		return NULL;
+	return array_append(&rules->structure, (struct memory_range){ start, start + size });
+}
+
+static struct error *find_structure(struct slim_rules *rules)
+{
+	struct range_list *list = &rules->structure;
+
+	TRY(program_visit_structure(rules->program, keep_range, rules));
+	for (size_t i = 0; i < heaps_count(rules->heaps); i++) {
+		arena_number first;
+		const struct heap *heap = heaps_heap(rules->heaps, i, &first);
+
+		if (heap->allocator->visit_structure)
+			TRY(heap->allocator->visit_structure(heap, keep_range, rules));
+	}
+	list->count = memory_ranges_join(list->items, list->count);
+	return NULL;
+}
+
+/* Answers would be wrong without what such allocators and languages write. */
+static struct error *check_supported(const struct slim_rules *rules, struct analysis *analysis)
+{
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
+
+	if (image_word_size(rules->image) != sizeof(uint64_t))
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"a slim core is of 64 bits: of 32, too many numbers look like addresses");
+	for (size_t i = 0; i < heap_region_count(rules->index); i++) {
+		const struct allocator *allocator =
+			heaps_arena_allocator(rules->heaps, heap_region(rules->index, i)->arena);
+
+		if (!allocator->visit_structure)
+			return error_create(ERROR_NOT_SUPPORTED,
+					    "a slim core cannot have a heap of %s yet",
+					    allocator->name);
+	}
+	for (size_t i = 0; i < runtime_count(runtimes); i++)
+		if (!runtime_at(runtimes, i)->slim)
+			return error_create(ERROR_NOT_SUPPORTED,
+					    "a slim core cannot have the objects of %s yet",
+					    runtime_at(runtimes, i)->name);
+	return NULL;
+}
+
+/* True if any word of so many equal letters is an address, also if they take two bytes each. */
+static bool letter_misleads(const struct slim_rules *rules, uint8_t letter)
+{
+	uint64_t text = 0, wide = 0;
+
+	for (unsigned int i = 0; i < sizeof(text); i++) {
+		text = text << 8 | letter;
+		if (i % 2 == 0)
+			wide = wide << 16 | letter;
+		if (slim_is_address(rules, text) || slim_is_address(rules, wide))
+			return true;
+	}
+	return false;
+}
+
+static bool half_misleads(const struct slim_rules *rules, uint64_t half)
+{
+	return slim_is_address(rules, half) || slim_is_address(rules, half << 32) ||
+	       slim_is_address(rules, half << 32 | half);
+}
+
+/* One of a few is no address in any process. */
+static void choose_placeholders(struct slim_rules *rules)
+{
+	static const uint32_t halves[] = { 0xa5a5a5a5, 0xb6b6b6b6, 0xc7c7c7c7, 0xd8d8d8d8 };
+	static const char letters[] = "xeaotn";
+
+	rules->half = halves[0];
+	for (size_t i = 1; i < COUNT_OF(halves) && half_misleads(rules, rules->half); i++)
+		rules->half = halves[i];
+	rules->letter = (uint8_t)letters[0];
+	for (size_t i = 1; letters[i] && letter_misleads(rules, rules->letter); i++)
+		rules->letter = (uint8_t)letters[i];
+}
+
+struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis)
+{
+	*rules = (struct slim_rules){ 0 };
+	TRY(analysis_need(analysis, STAGE_FIBERS));
+	rules->image = analysis_image(analysis);
+	rules->program = analysis_program(analysis);
+	rules->heaps = analysis_heaps(analysis);
+	rules->index = analysis_index(analysis);
+	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure);
+	TRY(check_supported(rules, analysis));
+	TRY(heaps_wake(rules->heaps));
+	TRY(find_mapped(rules));
+	TRY(find_structure(rules));
+	choose_placeholders(rules);
+	return NULL;
+}
+
+void slim_rules_deinit(struct slim_rules *rules)
+{
+	arrays_release(&rules->mapped, &rules->structure);
+}
+
+bool slim_is_address(const struct slim_rules *rules, uint64_t word)
+{
+	const struct memory_range *range;
+
+	if (word < PAGE || !image_may_address(rules->image, word))
+		return false;
+	range = LIST_LAST(rules->mapped.items, rules->mapped.count, start, word);
+	/* The end of something is an address, too. */
+	return range && word <= range->end;
+}
+
+uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word)
+{
+	uint64_t low = (uint32_t)word ? rules->half : 0;
+	uint64_t high = word >> 32 ? rules->half : 0;
+
+	return high << 32 | low;
+}

@@ -1,0 +1,68 @@
+/*
+ * A core without contents: what answers need, and nothing of what the program keeps in memory.
+ *
+ * What stays is decided by rules, never by what happens to be read:
+ *
+ *	- a word that is an address in memory that the process had, wherever it stands;
+ *	- what allocators, the loader and the C library write themselves: heads of blocks, arenas,
+ *	  sizes of stacks, tables of thread-local variables, names of modules;
+ *	- what stands in binaries: code and constants that the process did not change.
+ *
+ * Zeros stay zeros. Any other word becomes a placeholder, which is neither an address nor a small
+ * number; text in a block becomes as many equal letters, so that it still counts as text.
+ *Arguments, environment, vector registers and the rest of the stacks are no exception.
+ *
+ *	core        | headers | notes | mapping     | mapping | ...
+ *	slim core   | headers | notes, our note | mapping     | mapping | ...
+ *
+ * Everything has its size and place; pages that were holes stay holes.
+ */
+#pragma once
+
+#include "analyzer/analysis/analysis.h"
+
+#include <stdint.h>
+
+/* The origins of bytes of a core. */
+enum slim_origin {
+	SLIM_USED,	/* allocations in use */
+	SLIM_FREE,	/* free ones */
+	SLIM_ALLOCATOR, /* heads of blocks, arenas */
+	SLIM_STACK,
+	SLIM_DATA,   /* variables of the program and its libraries */
+	SLIM_BINARY, /* code and constants, as in files */
+	SLIM_OTHER,  /* mappings of the program's own */
+	SLIM_NOTES,  /* registers, names of files, what the kernel said */
+	SLIM_ORIGINS,
+};
+
+/* The fate of the bytes of one origin; added up, they are all that the core has of it. */
+struct slim_tally {
+	uint64_t zeros;
+	uint64_t addresses; /* kept: addresses of memory */
+	uint64_t structure; /* kept: written by an allocator, the loader, the C library or a linker
+			     */
+	uint64_t placeholders; /* left out */
+};
+
+struct slim_options {
+	int fd; /* of the file, empty; borrowed; -1: only to count */
+	struct progress *progress;
+};
+
+struct slim_sizes {
+	struct slim_tally tallies[SLIM_ORIGINS];
+	uint64_t file; /* bytes, holes included */
+	uint64_t core; /* the same of the core that it is of */
+};
+
+/* "allocations in use" */
+const char *slim_origin_name(enum slim_origin origin);
+
+/*
+ * Write a slim core of the analysis' dump. Needs an ELF core of 64 bits whose heaps all have
+ * visit_structure() and whose program is in no language with objects: else an error of code
+ * ERROR_NOT_SUPPORTED says what it has.
+ */
+struct error *slim_write(struct analysis *analysis, const struct slim_options *options,
+			 struct slim_sizes *ret);

@@ -1,0 +1,221 @@
+#include "cli/live/slim.h"
+
+#include "analyzer/base/temporary.h"
+#include "analyzer/base/text.h"
+#include "analyzer/slim/slim.h"
+#include "cli/live/pack.h"
+#include "cli/live/snap.h"
+#include "cli/prompt/machine.h"
+#include "cli/prompt/output_file.h"
+#include "cli/prompt/session.h"
+#include "cli/prompt/switches.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+enum { KEY_ZSTD = 256, KEY_AUDIT, KEY_FORMAT, KEY_SYSROOT };
+
+static const char DOCUMENTATION[] =
+	"Write a core without contents: who holds what, what leaked and what memory is for can be asked of it, but no text or number of the program's is in it.\vAddresses stay, and what allocators, the loader and the C library write; any other word becomes a placeholder, also in environment, arguments, stacks and registers. heapcore, gdb and readelf read it.\n"
+	"\n"
+	"So far it takes cores of x86-64 and other 64-bit machines whose programs are in C, C++ or Rust and use malloc of glibc.\n"
+	"\n"
+	"Exit status: 0 if the core was written; 2 for wrong usage; 3 if CORE could not be read, has what a slim core cannot have yet, or the new one could not be written.";
+
+static const struct argp_option OPTIONS[] = {
+	{ "output", 'o', "FILE", 0, "Write to FILE, packed with zstd if its name ends with .zst",
+	  0 },
+	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd, whatever its name is", 0 },
+	{ "audit", KEY_AUDIT, NULL, 0,
+	  "List how many bytes of what origin were kept or left out; without -o, write nothing",
+	  0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+	  "Write the list as text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "sysroot", KEY_SYSROOT, "DIR", 0, "Look for the program's files in DIR", 0 },
+	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },
+	{ 0 },
+};
+
+struct slim_arguments {
+	const char *core;
+	const char *output;
+	const char *format;
+	bool zstd, audit, quiet;
+	struct debug_options debug;
+};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	static const struct switch_place places[] = {
+		PLACE('o', PLACE_TEXT, struct slim_arguments, output),
+		PLACE('q', PLACE_FLAG, struct slim_arguments, quiet),
+		PLACE(KEY_FORMAT, PLACE_TEXT, struct slim_arguments, format),
+		PLACE(KEY_ZSTD, PLACE_FLAG, struct slim_arguments, zstd),
+		PLACE(KEY_AUDIT, PLACE_FLAG, struct slim_arguments, audit),
+		PLACE(KEY_SYSROOT, PLACE_TEXT, struct slim_arguments, debug.sysroot),
+		{ 0 },
+	};
+	struct slim_arguments *arguments = state->input;
+	struct error *error = NULL; /* flags and texts have none */
+
+	if (switch_keep(places, key, argument, arguments, &error))
+		return 0;
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (arguments->core)
+			argp_error(state, "only one core can be given");
+		arguments->core = argument;
+		return 0;
+	case ARGP_KEY_END:
+		if (!arguments->core)
+			argp_error(state, "no core is given");
+		if (!arguments->output && !arguments->audit)
+			argp_error(state, "neither -o nor --audit is given");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t length = strlen(text), size = strlen(ending);
+
+	return length >= size && strcmp(text + length - size, ending) == 0;
+}
+
+static struct error *write_core(struct session *session, int fd, struct slim_sizes *ret)
+{
+	struct slim_options options = { fd, &session->progress.progress };
+	struct error *error;
+
+	progress_line_begin(&session->progress);
+	error = slim_write(session->analysis, &options, ret);
+	progress_line_stop(&session->progress);
+	return error;
+}
+
+static struct error *write_packed(struct session *session, int output, struct slim_sizes *ret,
+				  uint64_t *ret_packed)
+{
+	_cleanup_(close) int fd = -1;
+	struct error *error = open_temporary(&fd);
+
+	if (!error)
+		error = write_core(session, fd, ret);
+	if (error)
+		return error;
+	progress_line_begin(&session->progress);
+	error = pack_zstd(fd, output, &session->progress.progress, ret_packed);
+	progress_line_stop(&session->progress);
+	return error;
+}
+
+static struct error *write_output(struct session *session, const struct slim_arguments *arguments,
+				  struct slim_sizes *ret)
+{
+	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
+	_cleanup_(close) int fd = -1;
+	const char *path = arguments->output;
+	char size[NUMBER_SIZE], core[NUMBER_SIZE];
+	uint64_t packed = 0;
+	struct error *error;
+
+	/* The core may be the file of that name: it stays until the new one is complete. */
+	if (output_file_begin_named(path, &file) < 0)
+		return errno == EEXIST ? error_create(ERROR_USAGE, "%s is not a regular file", path)
+				       : error_system("%s", path);
+	if (arguments->zstd || ends_with(path, ".zst"))
+		error = write_packed(session, file.fd, ret, &packed);
+	else
+		error = write_core(session, file.fd, ret);
+	if (!error && (fd = output_file_complete(&file)) < 0)
+		error = error_system("the core cannot get its name");
+	if (error)
+		return error_code(error) == ERROR_SYSTEM ? error_wrap(error, "%s", path) : error;
+	session_note(session, "%s: %s bytes, of a core of %s%s", path,
+		     grouped(packed ? packed : ret->file, size), grouped(ret->core, core),
+		     packed ? "; packed" : "");
+	return NULL;
+}
+
+static void report_sizes(struct report *report, const struct slim_sizes *sizes)
+{
+	static const struct table table = TABLE(
+		"origin", NULL, { "addresses", VALUE_BYTES }, { "structure", VALUE_BYTES },
+		{ "zeros", VALUE_BYTES }, { "left out", VALUE_BYTES }, { "origin", VALUE_TEXT });
+	struct slim_tally total = { 0 };
+
+	report_begin_table(report, &table);
+	for (unsigned int i = 0; i < SLIM_ORIGINS; i++) {
+		const struct slim_tally *tally = &sizes->tallies[i];
+
+		total.addresses += tally->addresses;
+		total.structure += tally->structure;
+		total.zeros += tally->zeros;
+		total.placeholders += tally->placeholders;
+		report_row(report, tally->addresses, tally->structure, tally->zeros,
+			   tally->placeholders, slim_origin_name(i));
+	}
+	report_row(report, total.addresses, total.structure, total.zeros, total.placeholders,
+		   "total");
+	report_end_table(report);
+}
+
+static struct error *write_audit(const struct session *session, const struct slim_sizes *sizes)
+{
+	struct report report;
+
+	TRY(report_open(session->format, stdout, false, &report));
+	report_sizes(&report, sizes);
+	return report_close(&report);
+}
+
+static struct error *slim(struct session *session, const struct slim_arguments *arguments)
+{
+	struct slim_sizes sizes = { 0 };
+
+	if (arguments->format)
+		TRY(report_format_find(arguments->format, &session->format));
+	if (strcmp(arguments->core, "-") != 0 && access(arguments->core, R_OK) < 0)
+		return error_create(ERROR_USAGE, "%s: %s", arguments->core, strerror(errno));
+	TRY(session_open(session, arguments->core));
+	if (arguments->output)
+		TRY(write_output(session, arguments, &sizes));
+	else
+		TRY(write_core(session, -1, &sizes));
+	return arguments->audit ? write_audit(session, &sizes) : NULL;
+}
+
+const struct argp slim_parser = {
+	.options = OPTIONS,
+	.parser = parse_option,
+	.args_doc = "CORE",
+	.doc = DOCUMENTATION,
+};
+
+int slim_main(int count, char **arguments)
+{
+	_cleanup_(session_deinit) struct session session;
+	struct slim_arguments given = { 0 };
+	struct error *error;
+
+	argp_err_exit_status = EXIT_WRONG_USAGE;
+	if (argp_parse(&slim_parser, count, arguments, 0, NULL, &given))
+		return EXIT_NOT_ANALYSED;
+	session_init(&session, given.quiet);
+	given.debug.give_up = give_up;
+	given.debug.memory = machine_memory();
+	session.debug = &given.debug;
+	signal(SIGXFSZ, SIG_IGN); /* writing fails */
+	interrupt_catch(&session.progress.progress, true);
+	vanished_catch();
+	error = slim(&session, &given);
+	if (error)
+		session_complain(&session, error);
+	if (session_interrupted(&session))
+		return EXIT_INTERRUPTED;
+	/* Doubts about the core's answers concern who asks for these. */
+	return session.wrong_usage ? EXIT_WRONG_USAGE : error ? EXIT_NOT_ANALYSED : EXIT_FINE;
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""
+heapcore slim: no secret that a program has anywhere is in the new core, which
+heapcore, gdb and readelf read, and of which heapcore says the same.
+"""
+
+import json
+import os
+import random
+import shutil
+import unittest
+import zlib
+
+from harness import INCOMPLETE, USAGE, LiveTest, Skipped, ask, gcore, run, snap
+
+SHAPE = 200  # secrets of each shape
+WINDOW = 8   # bytes of a secret that must not be found in a row
+PAGE = 4096
+
+
+def make_secrets():
+    """Keys, tokens, numbers, wide and compressed text."""
+    draw = random.Random(43)
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+    words = ["".join(draw.choices(letters, k=24)) for _ in range(SHAPE)]
+    return {
+        "key": [draw.randbytes(32) for _ in range(SHAPE)],
+        "token": ["".join(draw.choices(letters, k=40)).encode() for _ in range(SHAPE)],
+        "number": [draw.randrange(1 << 48, 1 << 63).to_bytes(8, "little")
+                   for _ in range(SHAPE)],
+        "wide": [word.encode("utf-16-le") for word in words],
+        "compressed": [zlib.compress(draw.randbytes(20) + b"secret" * 5)
+                       for _ in range(SHAPE)],
+    }
+
+
+def windows(secrets):
+    return {secret[i:i + WINDOW]: secret for secret in secrets
+            for i in range(len(secret) - WINDOW + 1)}
+
+
+def found(path, secrets):
+    """The secrets of which any 8 bytes in a row are in the file, at any offset."""
+    sought = windows(secrets)
+    with open(path, "rb") as file:
+        data = file.read()
+    known, seen = set(), set()
+    for start in range(0, len(data), PAGE):
+        page = data[start:start + PAGE + WINDOW - 1]
+        if page in known or not page.strip(b"\0"):
+            continue
+        known.add(page)
+        for i in range(len(page) - WINDOW + 1):
+            secret = sought.get(page[i:i + WINDOW])
+            if secret:
+                seen.add(secret)
+    return seen
+
+
+class SlimTest(LiveTest):
+    def slim(self, core, name="slim.core", *options):
+        path = self.path(name)
+        ask("slim", "-q", *options, core, "-o", path)
+        return path
+
+    def audit(self, core):
+        text = ask("slim", "--audit", "--format", "json", core).stdout
+        return json.loads(text)["tables"][0]["rows"]
+
+    def start_with_secrets(self, secrets):
+        program = self.compile("secrets", "secrets.c", flags=("-O1", "-pthread"))
+        path = self.path("secrets.txt")
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(secret.hex() + "\n" for shape in secrets.values()
+                            for secret in shape)
+        tokens = [token.decode() for token in secrets["token"]]
+        return self.start([program, path, *tokens[:50], "--password=" + tokens[50]],
+                          TOKENS=" ".join(tokens[51:100]), TOKEN=tokens[101])
+
+    def test_no_secret_is_left(self):
+        secrets = make_secrets()
+        everything = [secret for shape in secrets.values() for secret in shape]
+        process = self.start_with_secrets(secrets)
+        os.unlink(self.path("secrets.txt"))
+        for core in snap(process, self.path("core")), gcore(process, self.folder):
+            self.assertEqual(len(found(core, everything)), len(everything))
+            slim = self.slim(core)
+            self.assertEqual(found(slim, everything), set())
+            self.check_same(core, slim)
+
+    def check_same(self, core, slim, *more):
+        """What rests on no contents is the same, to the byte."""
+        for command in ("count used", "count leaked", "count free", "count anchored",
+                        "count stackanchored", "list leakroots", "bill", "enumerate used",
+                        "backtrace", "summarize free", *more):
+            whole = ask("--no-content", core, *command.split())
+            answer = ask(slim, *command.split())
+            self.assertEqual(answer.stdout.replace(slim, core), whole.stdout, command)
+
+    def test_the_same_of_classes(self):
+        """A program of C++ with leaks, threads, and lists of all kinds of free memory."""
+        process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
+                                           flags=("-pthread",))])
+        core = snap(process, self.path("core"))
+        slim = self.slim(core)
+        self.check_same(core, slim, "summarize leakroots")
+        packed = self.slim(core, "packed.zst")
+        self.check_same(core, packed)
+        self.assertLess(os.path.getsize(packed), os.path.getsize(core) / 10)
+        again = self.slim(slim, "again.core")
+        with open(slim, "rb") as one, open(again, "rb") as other:
+            self.assertEqual(one.read(), other.read())
+
+    def test_it_says_so(self):
+        process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
+                                           flags=("-pthread",))])
+        core = snap(process, self.path("core"))
+        slim = self.slim(core)
+        said = "contents were left out of this core"
+        self.assertIn(said, ask(slim, "count", "used").stderr)
+        self.assertNotIn(said, ask(core, "count", "used").stderr)
+        self.assertNotIn("such as \"", ask(slim, "summarize", "used").stdout)
+        rows = {row["origin"]: row for row in self.audit(core)}
+        self.assertGreater(rows["allocations in use"]["left_out"], 0)
+        self.assertEqual(rows["allocations in use"]["structure"], 0)
+        total = rows.pop("total")
+        for column in "addresses", "structure", "zeros", "left_out":
+            self.assertEqual(sum(row[column] for row in rows.values()), total[column])
+
+    def test_others_read_it(self):
+        process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
+                                           flags=("-pthread",))])
+        slim = self.slim(snap(process, self.path("core")))
+        for tool in "gdb", "readelf":
+            if not shutil.which(tool):
+                raise Skipped(f"there is no {tool}")
+        said = run("readelf", "-hln", slim)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("HEAPCORE", said.stdout)
+        said = run("gdb", "-q", "-nx", "-batch", "-ex", "bt", self.path("leak"), slim)
+        self.assertIn("main", said.stdout)
+
+    def test_what_it_cannot_take(self):
+        """Heaps and languages whose own words it does not know."""
+        process = self.start(["python3", "-c", "import time; print('ready', flush=True);"
+                              "time.sleep(600)"])
+        core = snap(process, self.path("core"))
+        said = ask("slim", core, "-o", self.path("slim.core"), expected=[INCOMPLETE]).stderr
+        self.assertIn("a slim core cannot have", said)
+        self.assertFalse(os.path.exists(self.path("slim.core")))
+        ask("slim", core, expected=[USAGE])
+        ask("slim", "-o", self.path("slim.core"), self.path("none"), expected=[USAGE])
+
+
+if __name__ == "__main__":
+    unittest.main()
