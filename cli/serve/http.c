@@ -272,6 +272,19 @@ static enum MHD_Result answer_cancel(const struct exchange *exchange)
 	return respond_static(exchange, MHD_HTTP_OK, "{}\n", "application/json; charset=utf-8");
 }
 
+/* Rows of a command that still runs. */
+static enum MHD_Result answer_first(const struct exchange *exchange)
+{
+	const char *id = argument_of(exchange, "id");
+	struct writer writer = { 0 };
+
+	if (id && work_first_rows(exchange->http->work, id, USUAL_PAGE, &writer))
+		return respond_json(exchange, MHD_HTTP_OK, &writer);
+	writer_deinit(&writer);
+	return respond_static(exchange, MHD_HTTP_OK, "{\"tables\": []}\n",
+			      "application/json; charset=utf-8");
+}
+
 static enum MHD_Result answer_layout(const struct exchange *exchange)
 {
 	return respond_static(exchange, MHD_HTTP_OK, page_layout, "text/javascript; charset=utf-8");
@@ -281,9 +294,10 @@ static const struct route {
 	const char *path;
 	enum MHD_Result (*answer)(const struct exchange *exchange);
 } routes[] = {
-	{ "/api/state", answer_state },	  { "/api/run", answer_run },
-	{ "/api/text", answer_text },	  { "/api/complete", answer_complete },
-	{ "/api/cancel", answer_cancel }, { "/d3-hierarchy.js", answer_layout },
+	{ "/api/state", answer_state },	       { "/api/run", answer_run },
+	{ "/api/text", answer_text },	       { "/api/complete", answer_complete },
+	{ "/api/cancel", answer_cancel },      { "/api/first", answer_first },
+	{ "/d3-hierarchy.js", answer_layout },
 };
 
 static enum MHD_Result answer_path(const struct exchange *exchange)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <zstd.h>
@@ -35,8 +36,9 @@ struct kept_rows {
 	atomic_size_t references;
 	const char *folder; /* borrowed */
 	FILE *stream;
-	struct error *error; /* the first failure, which ends all writing */
-	int fd;		     /* -1: there is no file yet */
+	pthread_mutex_t lock; /* of all below, until the document is ended */
+	struct error *error;  /* the first failure, which ends all writing */
+	int fd;		      /* -1: there is no file yet */
 	struct kept_block *blocks;
 	size_t block_count;
 	uint64_t file_size;
@@ -161,11 +163,15 @@ static struct error *take_bytes(struct kept_rows *document, const char *bytes, s
 static ssize_t write_stream(void *cookie, const char *bytes, size_t size)
 {
 	struct kept_rows *document = cookie;
+	bool has_failed;
 
+	pthread_mutex_lock(&document->lock);
 	if (!document->error)
 		document->error = take_bytes(document, bytes, size);
+	has_failed = document->error;
+	pthread_mutex_unlock(&document->lock);
 	errno = EIO;
-	return document->error ? 0 : (ssize_t)size;
+	return has_failed ? 0 : (ssize_t)size;
 }
 
 struct error *kept_rows_create(const char *folder, struct kept_rows **ret)
@@ -175,6 +181,7 @@ struct error *kept_rows_create(const char *folder, struct kept_rows **ret)
 
 	TRY_MEMORY(document);
 	document->references = 1;
+	pthread_mutex_init(&document->lock, NULL);
 	document->folder = folder;
 	document->fd = -1;
 	document->last = malloc(BLOCK_SIZE);
@@ -202,6 +209,7 @@ void kept_rows_release(struct kept_rows *document)
 	free(document->blocks);
 	free(document->tables);
 	free(document->marks);
+	pthread_mutex_destroy(&document->lock);
 	free(document);
 }
 
@@ -218,8 +226,10 @@ struct error *kept_rows_end(struct kept_rows *document)
 	if (document->error)
 		return take(document->error);
 	/* Most documents are much smaller than a block. */
+	pthread_mutex_lock(&document->lock);
 	last = realloc(document->last, document->last_size + 1);
 	document->last = last ? last : document->last;
+	pthread_mutex_unlock(&document->lock);
 	return NULL;
 }
 
@@ -413,6 +423,36 @@ struct error *kept_rows_write(const struct kept_rows *document, const struct pag
 	TRY(take(reader.error));
 	TRY_MEMORY(!writer->failed);
 	return NULL;
+}
+
+/* Under the lock. */
+static struct error *write_first(const struct kept_rows *document, const struct page *page,
+				 struct writer *writer)
+{
+	_cleanup_(reader_deinit) struct reader reader = { .document = document, .block = NO_BLOCK };
+
+	copy(&reader, document->tables[0].start, writer);
+	write_tables(&reader, page, writer);
+	writer_text(writer, " ],\n \"findings\": [],\n \"complete\": false\n}\n");
+	TRY(take(reader.error));
+	TRY_MEMORY(!writer->failed);
+	return NULL;
+}
+
+bool kept_rows_write_first(struct kept_rows *document, uint64_t rows, struct writer *writer)
+{
+	const struct page page = { .rows = rows, .one_table = true };
+	struct error *error = NULL;
+	bool has_rows;
+
+	pthread_mutex_lock(&document->lock);
+	has_rows = !document->is_text && document->table_count && document->tables[0].rows;
+	if (has_rows)
+		error = write_first(document, &page, writer);
+	pthread_mutex_unlock(&document->lock);
+	has_rows &= !error;
+	error_destroy(error);
+	return has_rows;
 }
 
 struct error *kept_rows_text(const struct kept_rows *document, size_t most, struct writer *writer)

@@ -51,5 +51,11 @@ struct page {
 struct error *kept_rows_write(const struct kept_rows *document, const struct page *page,
 			      struct writer *writer);
 
+/*
+ * Write a document with the first rows of the first table, as far as they are there, while the
+ * document is written by another thread; false: there are none yet.
+ */
+bool kept_rows_write_first(struct kept_rows *document, uint64_t rows, struct writer *writer);
+
 /* Write the first bytes as they are. */
 struct error *kept_rows_text(const struct kept_rows *document, size_t most, struct writer *writer);

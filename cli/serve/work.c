@@ -41,7 +41,8 @@ struct work {
 	struct job *first; /* the queue */
 	size_t waiting;
 	struct job *running;
-	bool ahead; /* idle, so stages are built that may be needed */
+	struct kept_rows *written; /* what it writes so far; or NULL */
+	bool ahead;		   /* idle, so stages are built that may be needed */
 	bool ready, ending;
 	struct error *failure; /* why the core cannot be opened */
 	struct kept kept[MOST_KEPT];
@@ -189,6 +190,21 @@ static struct error *read_line(struct work *work, const struct job *job, struct 
 	return reading_check(ret, work->older);
 }
 
+/* Let others see what is written; NULL: no more. */
+static void show_written(struct work *work, struct kept_rows *rows)
+{
+	struct kept_rows *former;
+
+	if (rows)
+		kept_rows_retain(rows);
+	pthread_mutex_lock(&work->lock);
+	former = work->written;
+	work->written = rows;
+	pthread_mutex_unlock(&work->lock);
+	if (former)
+		kept_rows_release(former);
+}
+
 /* Run the line; false: it failed, and messages say why. */
 static bool run_line(struct work *work, const struct line *line, FILE *output,
 		     struct capture *messages, void (*before)(void *data), void *data)
@@ -217,7 +233,9 @@ static struct error *run_rows(struct work *work, const struct line *line, struct
 	TRY(kept_rows_create(session->debug->temporary_folder, &rows));
 	TRY(report_format_find("json", &session->format));
 	session->with_kinds = true;
+	show_written(work, rows);
 	fine = run_line(work, line, kept_rows_stream(rows), &messages, NULL, NULL);
+	show_written(work, NULL);
 	session->format = usual;
 	error = kept_rows_end(rows);
 	if (!error && session_interrupted(session))
@@ -592,6 +610,25 @@ void work_cancel(struct work *work, const char *id)
 			cancel(work, job);
 	}
 	pthread_mutex_unlock(&work->lock);
+}
+
+bool work_first_rows(struct work *work, const char *id, uint64_t rows, struct writer *writer)
+{
+	struct kept_rows *written = NULL;
+	bool has_rows;
+
+	pthread_mutex_lock(&work->lock);
+	if (work->written && work->running && work->running->id &&
+	    strcmp(work->running->id, id) == 0) {
+		written = work->written;
+		kept_rows_retain(written);
+	}
+	pthread_mutex_unlock(&work->lock);
+	if (!written)
+		return false;
+	has_rows = kept_rows_write_first(written, rows, writer);
+	kept_rows_release(written);
+	return has_rows;
 }
 
 /* The connection's end comes as an event of its own. */

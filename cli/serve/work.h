@@ -62,5 +62,8 @@ bool work_do(struct work *work, struct job *job, int connection);
 /* End the job of that id, if there is one. */
 void work_cancel(struct work *work, const char *id);
 
+/* Write the first rows of the job of that id, which still runs; false: there are none yet. */
+bool work_first_rows(struct work *work, const char *id, uint64_t rows, struct writer *writer);
+
 /* Write the state, as JSON. */
 void work_state(struct work *work, struct writer *writer);

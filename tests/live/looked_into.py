@@ -12,7 +12,7 @@ WIDE, NARROW = 1280, 390  # a desktop, a telephone
 VIEWS = {
     "overview": "conns (owners)", "tree": "conns (owners)", "kinds": "struct conn", "classes": "kinds",
     "objects": "320 allocations", "leaks": "probably struct conn", "threads": "main", "bill": "glibc",
-    "fragmentation": "Arenas", "command": "help", "command/count used": "320", "class/struct conn": "150 allocations",
+    "fragmentation": "Arenas", "dangling": "No reference", "command": "help", "command/count used": "320", "class/struct conn": "150 allocations",
     "find/conns": "conns", "nothing": "No such view",
 }
 SETTLED = ("new Promise((done) => { const check = () => document.getElementById('main')"

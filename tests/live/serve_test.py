@@ -203,6 +203,22 @@ class TogetherTest(ServeTest):
         self.assertEqual(answers, 2 * [{"error": "cancelled"}])
         self.assertIn("tables", server.run("count used"))
 
+    def test_the_first_rows_come_while_the_command_runs(self):
+        server = self.serve(self.core())
+        server.wait_until_ready()
+        self.assertEqual(server.get("/api/first", id="none"), {"tables": []})
+        query = "sql SELECT a.address, b.size FROM allocation AS a, allocation AS b, allocation AS c, allocation AS d"
+        thread = threading.Thread(target=server.run, args=(query, 503), kwargs={"id": "long"})
+        thread.start()
+        while not (found := server.get("/api/first", id="long"))["tables"]:
+            self.assertTrue(thread.is_alive())
+        self.assertEqual((len(found["tables"][0]["rows"]), found["complete"]), (200, False))
+        self.assertEqual(list(found["tables"][0]["rows"][0]), list(found["tables"][0]["kinds"]))
+        self.assertEqual(server.get("/api/first", id="other"), {"tables": []})
+        server.get("/api/cancel", id="long")
+        thread.join()
+        self.assertEqual(server.get("/api/first", id="long"), {"tables": []})
+
     def test_two_clients_and_one_that_is_killed(self):
         core = self.core()
         server = self.serve(core)

@@ -192,6 +192,20 @@ class ServeViewersTest(LookingTest):
         self.assertIn("struct conn", self.text())
         self.check_quiet()
 
+    def test_the_first_rows_of_a_long_answer(self):
+        self.serve_owners()
+        self.browse()
+        long = "sql SELECT a.address, b.size FROM allocation AS a, allocation AS b, allocation AS c, allocation AS d"
+        self.browser.run(f"location.hash = '#/command/' + encodeURIComponent({long!r})")
+        end = time.monotonic() + TIMEOUT
+        while not self.browser.run("document.querySelectorAll('[aria-label=\"The first rows\"] tbody tr').length === 200"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        self.assertIn("the command still runs", self.text())
+        self.visit("kinds")
+        self.assertNotIn("still runs", self.text())
+        self.check_quiet()
+
     def wait_for_work(self, working):
         end = time.monotonic() + TIMEOUT
         while self.server.get("/api/state")["working"] != working:

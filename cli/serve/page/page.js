@@ -10,7 +10,7 @@
  */
 const page = (function () {
 	const { make } = parts;
-	const ROWS = 200, MOST_ROWS = 1000, POLL_MS = 250, KEPT = 16;
+	const ROWS = 200, MOST_ROWS = 1000, POLL_MS = 250, FIRST_ROWS_MS = 500, KEPT = 16;
 	const byId = (id) => document.getElementById(id);
 	const main = byId("main"), status = byId("status");
 	const session = Math.random().toString(36).slice(2);
@@ -18,7 +18,7 @@ const page = (function () {
 	const views = {};
 	const tabs = [["overview", "Overview"], ["tree", "Holders"], ["kinds", "Kinds"], ["classes", "Classes"],
 		["objects", "Allocations"], ["leaks", "Leaks"], ["threads", "Threads"], ["bill", "Memory"],
-		["fragmentation", "Fragmentation"], ["diff", "Growth"], ["command", "Console"]];
+		["fragmentation", "Fragmentation"], ["dangling", "Dangling"], ["diff", "Growth"], ["command", "Console"]];
 	let state = null, current = null, requests = 0;
 
 	/* ---- Addresses of views */
@@ -58,18 +58,26 @@ const page = (function () {
 		return answer;
 	}
 
-	/* The work of one view, which ends when it is left: one request after the other. */
-	function workOf() {
+	/* The work of one view, which ends when it is left: one request after the other. showFirst(tables) shows what a long one has so far. */
+	function workOf(showFirst) {
 		const controller = new AbortController(), { signal } = controller;
 		let last = Promise.resolve(), running = null;
 
 		async function send(path, values) {
-			running = `${session}-${++requests}`;
+			const id = `${session}-${++requests}`;
+			running = id;
+			const timer = path === "run" && !values.from ? setInterval(() => first(id), FIRST_ROWS_MS) : null;
 			try {
-				return await ask(path, { ...values, id: running }, signal);
+				return await ask(path, { ...values, id }, signal);
 			} finally {
+				clearInterval(timer);
 				running = null;
+				showFirst([]);
 			}
+		}
+		async function first(id) {
+			const answer = await ask("first", { id }, signal).catch(() => ({ tables: [] }));
+			if (running === id && !signal.aborted && answer.tables.length) showFirst(answer.tables);
 		}
 		function inTurn(path, values) {
 			const key = JSON.stringify([path, values]);
@@ -154,7 +162,15 @@ const page = (function () {
 	function begin(place) {
 		const heading_ = make("h2", { tabindex: "-1" }), element = make("div", { class: "view" });
 		if (current) current.work.cancel();
-		const view = { ...place, work: workOf(), element, heading: heading_, isFirst: !current, state };
+		const soFar = make("section", { "aria-label": "The first rows" });
+		const showFirst = (tables) => {
+			if (!tables.length) soFar.replaceChildren();
+			else if (!soFar.children.length) { /* once: rows do not change, and reading is not disturbed */
+				soFar.replaceChildren(make("p", { class: "dim" }, "The first rows; the command still runs."), ...tables.flatMap((table) => page.tables.any(view, { ...table, total: undefined })));
+				element.append(soFar);
+			}
+		};
+		const view = { ...place, work: workOf(showFirst), element, heading: heading_, isFirst: !current, state };
 		view.part = (title, fill) => part(view, title, fill);
 		view.setHeading = (text) => heading(view, text);
 		/* The address of this view with other values. */

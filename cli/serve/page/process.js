@@ -69,6 +69,17 @@
 			await view.part(table.name, () => any(view, table));
 	} };
 
+	/* ---- References to freed memory */
+
+	page.views.dangling = { title: "References to freed memory", show: async (view) => {
+		const answer = await view.work.run("dangling", Number(view.values.from) || 0);
+		const [total] = page.rowsOf(answer, "total dangling");
+		if (total && !total.references) view.element.append(make("p", null, "No reference of a member leads to freed memory."));
+		for (const table of answer.tables.filter((one) => one.name !== "total dangling"))
+			await view.part(table.name === "dangling" ? "" : table.name, () => any(view, table));
+		if (total && total.references) view.element.append(make("p", null, `${grouped(total.references)} references of ${grouped(total.members)} members lead to freed memory.`));
+	} };
+
 	/* ---- Growth */
 
 	function grew(row, most) {
