@@ -10,6 +10,8 @@ endif()
 file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.c)
 if(NOT CAPTURE)
 	list(FILTER unit_tests EXCLUDE REGEX "/analyzer/capture/")
+elseif(NOT MACHINE STREQUAL x86_64)
+	list(FILTER unit_tests EXCLUDE REGEX "/analyzer/capture/xstate_test\\.c$")
 endif()
 # It has an allocator of its own, as the sanitizers have.
 if(SANITIZE OR FUZZ)

@@ -125,6 +125,9 @@ PROCESSOR_MAY_BE_NAMED = (
     "analyzer/image/architectures/",
     # They hold live processes of this machine, and write their notes.
     "analyzer/capture/machine.h",
+    "analyzer/capture/injection.c",
+    "analyzer/capture/injection.h",
+    "analyzer/capture/aarch64.c",
     "analyzer/capture/x86_64.c",
     "analyzer/capture/notes.c",
     "analyzer/runtimes/crystal/code.c",  # what its instructions do

@@ -4,6 +4,8 @@
  */
 #include "analyzer/capture/clone.h"
 
+#include "analyzer/capture/machine.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

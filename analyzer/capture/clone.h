@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "analyzer/capture/machine.h"
+#include "analyzer/capture/injection.h"
 #include "analyzer/capture/threads.h"
 
 struct process_clone {

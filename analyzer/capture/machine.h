@@ -1,35 +1,28 @@
 /*
  * The part of capturing that depends on the processor: registers, machine code, frames of signal
- * handlers. x86_64.c is the only implementation; without one, nothing is captured.
- *
- * A held thread makes system calls for its tracer: an injection. The thread stands in
- * PTRACE_EVENT_STOP, as PTRACE_INTERRUPT leaves it, before and after each call: only there does the
- * kernel begin the call anew that the thread was waiting in.
- *
- * If the tracer is killed during the call, the kernel lets the thread go with the registers it has.
- * So these lead back: the call is made where a `ret` follows, with a stack of frames as the kernel
- * makes for signal handlers, below all that the thread itself uses. `ret` leads to sigreturn(),
- * which loads what such a frame holds:
- *
- * - home: the thread's own registers and signal mask; the call that it waited in begins anew
- * - collect: wait4() for the process that it made, and then home
- * - leave: exit(), for a process that it made, if nobody traces that
- *
- * The memory below its stack pointer is restored in the end. With a way back, the thread has the
- * registers of the call until injection_end(); without, it gets its own back after each call, and
- * is lost if the tracer is killed in the ten microseconds of one.
+ * handlers. There is one file for each machine, x86_64.c and aarch64.c, and the build takes that of
+ * the machine it is for; on others, nothing is captured. injection.c has what they have in common.
  */
 #pragma once
 
-#include "analyzer/capture/process.h"
+#include "analyzer/capture/injection.h"
 #include "analyzer/image/arch.h"
 
-#include <sys/user.h>
+/* Instructions, as bytes. */
+struct machine_bytes {
+	uint8_t bytes[12];
+	size_t size;
+};
 
 struct machine {
 	const struct arch *arch;
 	uint32_t audit;		     /* AUDIT_ARCH_..., for seccomp filters */
 	uint32_t least_signal_stack; /* bytes, for sigaltstack() */
+	uint64_t code_bits;	     /* of a return address; others may be a signature */
+	struct machine_bytes call, call_return, resume; /* see struct machine_code */
+	size_t code_alignment;
+	/* Notes of registers besides NT_PRSTATUS and NT_FPREGSET, 0 at the end. */
+	const uint32_t *notes;
 };
 extern const struct machine machine;
 
@@ -41,77 +34,42 @@ extern const struct machine machine;
  */
 void machine_restart_call(pid_t thread);
 
+/*
+ * The thread, which was stopped so, is about to go on: where the kernel does not, let a signal that
+ * has come end its call.
+ */
+void machine_settle_call(pid_t thread);
+
 /* The first argument and the stack pointer of a thread that is about to make a call. */
 bool machine_read_call(pid_t thread, uint64_t *ret_first, uint64_t *ret_stack);
 
-/* Machine code of the process, by address; 0: there is none. */
-struct machine_code {
-	uint64_t call;	      /* syscall */
-	uint64_t call_return; /* syscall; ret */
-	uint64_t resume;      /* mov $15,%rax; syscall: sigreturn() */
-};
-void machine_code_find(pid_t process, const struct memory_map *map, struct machine_code *ret);
-
-enum { WAY_BACK_SIZE = 1 << 14 }; /* at most, in bytes */
-
-struct way_back {
-	uint64_t home, collect, leave; /* stack pointers; 0: there is no way */
-	uint64_t answer;	       /* 8 bytes for what a call writes */
-	uint64_t start, size;
-	_Alignas(8) uint8_t laid[WAY_BACK_SIZE];
-	uint8_t former[WAY_BACK_SIZE]; /* bytes of that memory before */
-};
-
-struct injection {
-	pid_t process, thread;
-	uint64_t gadget;		   /* address of an instruction syscall */
-	uint64_t stack;			   /* for the next call; 0: the thread's own */
-	long options;			   /* of ptrace(2), which children inherit */
-	struct user_regs_struct registers; /* its own */
-	uint64_t mask;			   /* of signals, its own */
-	bool stop_came;			   /* SIGSTOP, to be sent again */
-	bool ended;			   /* the thread is no more */
-	pid_t child;			   /* that the last call made, or 0 */
-};
-
 /*
- * True if the interrupted thread can make a call where it is, apart from any seccomp filter.
- * *ret_call: it waits in a call; then *gadget is the instruction. Allocates nothing.
+ * The instruction of the call that a thread with these registers may wait in, to begin it anew, if
+ * the instruction for calls is there; 0: it waits in none.
  */
-bool injection_fits(pid_t thread, uint64_t *gadget, bool *ret_call);
+uint64_t machine_waiting_at(const struct user_regs_struct *registers);
 
-/* True if a held thread has a syscall instruction at address. */
-bool injection_is_gadget(pid_t thread, uint64_t address);
+/* The registers for a call by the injection, which are the thread's own before. */
+void machine_set_call(const struct injection *injection, long number, const long arguments[4],
+		      struct user_regs_struct *registers);
 
-/* Save the thread's state; options are set until injection_end(). */
-struct error *injection_begin(struct injection *injection);
+/* The result of the call, which the thread has just made. */
+long machine_result(const struct user_regs_struct *registers);
+
+/* Called before the first call, and when the thread has its own registers again. */
+void machine_begin_calls(struct injection *injection);
+void machine_end_calls(struct injection *injection);
 
 /*
- * Make the call; a negative result is an errno. A child that it creates is traced with the same
- * options, and about to stop for the first time.
+ * Make the frames of a way back at ret->laid, for the stack below top, and set its addresses, of
+ * which start and size are of what is to be written. False: there can be no way.
  */
-long injection_call(struct injection *injection, long number, long first, long second, long third,
-		    long fourth);
-
-/* The thread has its own registers, and goes on being held. */
-void injection_end(struct injection *injection);
-
-/* Wait until a traced thread stops; false: it has ended. */
-bool injection_await(pid_t thread, int *ret_status);
+bool machine_make_frames(const struct machine_code *code, struct injection *injection, uint64_t top,
+			 struct way_back *ret);
 
 /*
- * Lay the frames for the thread of the injection, whose registers are known, and have it call where
- * the way begins. Only on a stack of the C library's can that be done; elsewhere there is no way.
- * Allocates nothing.
- */
-void way_back_lay(const struct machine_code *code, const struct memory_map *map,
-		  struct injection *injection, struct way_back *ret);
-
-/* Put back what was there, when the thread has its own registers. */
-void way_back_remove(const struct way_back *way, pid_t process);
-
-/*
- * The extended state in a note: vector registers and the like.
+ * The extended state in a note: vector registers and the like. Only x86-64 has it; elsewhere, a
+ * note has what the kernel hands out.
  *
  * The kernel hands it out in the layout of XSAVE's standard format, whose offsets depend on the
  * processor (Intel SDM, volume 1, chapter 13): what AMD has right behind the AVX registers, Intel

@@ -293,7 +293,7 @@ static struct error *add_vectors(struct notes *notes, const struct held_thread *
 	TRY_MEMORY(bytes);
 	if (!thread->stopped || ptrace(PTRACE_GETREGSET, thread->id, type, &place) < 0)
 		return NULL;
-	if (type == machine.arch->vectors_note) {
+	if (type == NT_X86_XSTATE) {
 		size_t size = xstate_write_note(layout, bytes, place.iov_len, note);
 
 		return add_copy(notes, owner, type, note, size);
@@ -355,7 +355,8 @@ struct error *notes_write(const struct held_process *held, int signal, const str
 		if (i == 0)
 			TRY(add_common(&notes, held, signal, map));
 		TRY(add_vectors(&notes, thread, layout, "CORE", NT_FPREGSET));
-		TRY(add_vectors(&notes, thread, layout, "LINUX", machine.arch->vectors_note));
+		for (const uint32_t *type = machine.notes; *type; type++)
+			TRY(add_vectors(&notes, thread, layout, "LINUX", *type));
 	}
 	TRY(add_time(&notes));
 	TRY(add_held(&notes, values));

@@ -23,11 +23,11 @@
 #define RECORDER_MAGIC "heapcore-stacks"
 
 enum {
-	RECORDER_VERSION = 3,
+	RECORDER_VERSION = 4,
 	RECORDER_DEPTH = 24,		/* of a stack, at most */
 	RECORDER_SCRIPT_TEXT = 400,	/* file and function of a call in a language, at most */
 	RECORDER_STACK_WORDS = 1 << 23, /* of all stacks; 0 is none */
-	RECORDER_ADDRESS_BITS = 47,
+	RECORDER_ADDRESS_BITS = 48,	/* what is above may be a tag */
 	RECORDER_PLANE_BITS = 24,
 	RECORDER_PLANES = 1 << (RECORDER_ADDRESS_BITS - RECORDER_PLANE_BITS),
 	RECORDER_PLACES = 1 << (RECORDER_PLANE_BITS - 3), /* of a plane */
@@ -46,6 +46,12 @@ struct recorder_header {
 	uint64_t stacks;    /* the complement of their address */
 	uint64_t folder; /* the complement of its address: complements of those of planes, or 0 */
 };
+
+/* The number of its plane. */
+static inline uint64_t recorder_plane(uint64_t address)
+{
+	return (address & ((UINT64_C(1) << RECORDER_ADDRESS_BITS) - 1)) >> RECORDER_PLANE_BITS;
+}
 
 /* The place in its plane: addresses that are multiples of 16, as most are, come first. */
 static inline uint64_t recorder_place(uint64_t address)

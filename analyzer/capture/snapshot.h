@@ -14,7 +14,7 @@
  *	 │				──>	 │ kills the clone
  *
  * For if heapcore is killed, by SIGKILL at any moment, the keeper puts all in order: the process
- * never goes on with the registers of a call that it was made to make (machine.h). If the keeper
+ * never goes on with the registers of a call that it was made to make (injection.h). If the keeper
  * itself is killed, the kernel kills the clone.
  */
 #pragma once

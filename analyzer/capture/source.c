@@ -44,7 +44,8 @@ struct error *pages_open(pid_t process, struct pages *ret)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", process);
-	*ret = (struct pages){ .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	*ret = (struct pages){ .fd = open(path, O_RDONLY | O_CLOEXEC),
+			       .page = (uint64_t)sysconf(_SC_PAGESIZE) };
 	if (ret->fd < 0)
 		return error_system("%s", path);
 	return NULL;
@@ -101,7 +102,8 @@ static size_t read_entries(const struct pages *pages, uint64_t start, uint64_t c
 			   uint64_t entries[static ENTRIES])
 {
 	size_t size = MIN(count, ENTRIES) * sizeof(*entries);
-	ssize_t taken = pread(pages->fd, entries, size, (off_t)(start / PAGE * sizeof(*entries)));
+	ssize_t taken =
+		pread(pages->fd, entries, size, (off_t)(start / pages->page * sizeof(*entries)));
 
 	return taken < 0 ? 0 : (size_t)taken / sizeof(*entries);
 }
@@ -118,11 +120,11 @@ static struct error *read_pagemap(const struct pages *pages, enum page_choice ch
 	uint64_t entries[ENTRIES], run = end;
 
 	while (start < end) {
-		size_t count = read_entries(pages, start, (end - start) / PAGE, entries);
+		size_t count = read_entries(pages, start, (end - start) / pages->page, entries);
 
 		if (count == 0)
 			return error_system("the page table cannot be read");
-		for (size_t i = 0; i < count; i++, start += PAGE) {
+		for (size_t i = 0; i < count; i++, start += pages->page) {
 			bool there = is_wanted(entries[i], choice);
 
 			if (there && run == end)
@@ -158,7 +160,7 @@ static struct error *ignore_run(void *data, uint64_t start, uint64_t end)
 bool pages_can_scan(struct pages *pages)
 {
 	if (!pages->cannot_scan)
-		scan(pages, PAGES_ALL, 0, PAGE, ignore_run, NULL);
+		scan(pages, PAGES_ALL, 0, pages->page, ignore_run, NULL);
 	return !pages->cannot_scan;
 }
 
@@ -210,7 +212,7 @@ uint64_t source_copy(const struct source *source, uint64_t address, uint8_t *ret
 		uint64_t taken = source_read(source, address, ret, size);
 
 		if (taken == 0) {
-			taken = size < PAGE ? size : PAGE;
+			taken = MIN(size, source->pages.page);
 			memset(ret, 0, taken);
 			if (!pages_is_guard(&source->pages, address))
 				unreadable += taken;

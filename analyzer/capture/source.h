@@ -13,6 +13,7 @@ typedef struct error *page_run_fn(void *data, uint64_t start, uint64_t end);
 
 struct pages {
 	int fd;		  /* of /proc/PID/pagemap */
+	uint64_t page;	  /* bytes of a page of this system: 4, 16 or 64 KiB */
 	bool cannot_scan; /* the kernel is older than Linux 6.7 */
 };
 

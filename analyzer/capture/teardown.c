@@ -108,7 +108,7 @@ static bool is_within(pid_t thread, const struct teardown_place *place)
 		return false;
 	size = process_peek(thread, stack, words, sizeof(words));
 	for (ssize_t i = 0; i < size / (ssize_t)sizeof(*words); i++)
-		if (words[i] - place->start < place->end - place->start)
+		if ((words[i] & machine.code_bits) - place->start < place->end - place->start)
 			return true;
 	return false;
 }

@@ -217,9 +217,13 @@ struct error *process_hold(pid_t process, const struct progress *progress, struc
 
 void process_let_go(const struct held_process *held)
 {
-	for (size_t i = 0; i < held->count; i++)
-		ptrace(PTRACE_DETACH, held->threads[i].id, NULL,
-		       (void *)(intptr_t)held->threads[i].signal);
+	for (size_t i = 0; i < held->count; i++) {
+		const struct held_thread *thread = &held->threads[i];
+
+		if (thread->interrupted)
+			machine_settle_call(thread->id);
+		ptrace(PTRACE_DETACH, thread->id, NULL, (void *)(intptr_t)thread->signal);
+	}
 }
 
 void process_release(struct held_process *held)

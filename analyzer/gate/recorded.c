@@ -76,10 +76,10 @@ struct error *recorded_open(struct analysis *analysis, struct recorded *ret)
 
 uint64_t recorded_stack(struct recorded *recorded, uint64_t address)
 {
-	uint64_t plane, number = address >> RECORDER_PLANE_BITS;
+	uint64_t plane, number = recorder_plane(address);
 	uint32_t place;
 
-	if (!recorded->analysis || number >= RECORDER_PLANES ||
+	if (!recorded->analysis ||
 	    !view_word(&recorded->view, recorded->folder + number * sizeof(plane), &plane) ||
 	    !plane ||
 	    !view_read(&recorded->view, ~plane + recorder_place(address) * sizeof(place), &place,

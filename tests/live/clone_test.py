@@ -23,7 +23,7 @@ import unittest
 import harness
 from core_file import NOTE_UNSHARED, Core
 
-DEADLINE = 20
+DEADLINE = 100
 # Bytes of a core of 400 MiB.
 HALTED_AT_MOST = 300 << 20
 

@@ -248,11 +248,9 @@ static uint64_t add_plane(uint64_t *entry)
 /* The place that notes the stack of the block; NULL: there is no plane, or can be none. */
 static inline uint32_t *place_of(uint64_t address, bool add)
 {
-	uint64_t number = address >> RECORDER_PLANE_BITS, plane;
-	uint64_t *entry = (uint64_t *)~heapcore_recorder.folder + number;
+	uint64_t *entry = (uint64_t *)~heapcore_recorder.folder + recorder_plane(address);
+	uint64_t plane;
 
-	if (number >= RECORDER_PLANES)
-		return NULL;
 	plane = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
 	if (!plane && add)
 		plane = add_plane(entry);
@@ -307,7 +305,7 @@ struct walked {
 	uint64_t stack;	   /* 0: none */
 	uint64_t count;
 	const uint64_t *places[RECORDER_DEPTH];
-	uint64_t addresses[RECORDER_DEPTH];
+	uint64_t words[RECORDER_DEPTH]; /* what stands there: addresses, perhaps signed */
 };
 
 struct walk {
@@ -318,6 +316,7 @@ struct walk {
 	size_t count;
 	size_t skipped;
 	bool is_odd; /* an address does not stand where it should, or on another stack, it seems */
+	uint64_t stack, frame; /* of the inner call: its stack and frame pointer */
 };
 
 static pthread_key_t cache_key;
@@ -358,16 +357,43 @@ static void add_native(struct walk *walk, uint64_t address)
 		add_word(walk, address);
 }
 
+/* The word that holds this return address, or NULL. */
+#ifdef __aarch64__
+enum { FRAME_POINTER = 29, CODE_BITS = 48 };
+
+/* The second one of the inner call's frame record, if that has one. */
+static const uint64_t *find_place(struct _Unwind_Context *context, struct walk *walk)
+{
+	const uint64_t stack = _Unwind_GetCFA(context), record = walk->frame;
+	const bool is_record = record >= walk->stack && record < stack && record % 8 == 0 &&
+			       stack - record >= 2 * sizeof(record);
+
+	walk->stack = stack;
+	walk->frame = _Unwind_GetGR(context, FRAME_POINTER);
+	return is_record ? (const uint64_t *)record + 1 : NULL;
+}
+#else
+enum { CODE_BITS = 63 };
+
+/* Just below the inner call's frame. */
+static const uint64_t *find_place(struct _Unwind_Context *context, struct walk *walk)
+{
+	return (const uint64_t *)_Unwind_GetCFA(context) - 1;
+}
+#endif
+
+/* True if the word is that address, which may be signed in the bits above. */
+static bool is_address(uint64_t word, uint64_t address)
+{
+	return ((word ^ address) & ((UINT64_C(1) << CODE_BITS) - 1)) == 0;
+}
+
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data)
 {
 	struct walk *walk = data;
 	struct walked *walked = walk->walked;
-	/*
-	 * The address of the word that holds this return address: just below the frame of the inner
-	 * call.
-	 */
-	const uint64_t *place = (const uint64_t *)_Unwind_GetCFA(context) - 1;
-	uint64_t address = _Unwind_GetIP(context);
+	const uint64_t *place = find_place(context, walk);
+	uint64_t address = _Unwind_GetIP(context), word;
 
 	if (walk->skipped < OWN_FRAMES) {
 		walk->skipped++;
@@ -378,10 +404,11 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *data
 	add_native(walk, address);
 	if (walked->count == RECORDER_DEPTH) /* with the language's calls, these tell it apart */
 		return _URC_NO_REASON;
-	walk->is_odd |=
-		*place != address || (uint64_t)place - (uint64_t)walked->frame > LARGEST_SPAN;
+	word = place ? *place : 0;
+	walk->is_odd |= !is_address(word, address) ||
+			(uint64_t)place - (uint64_t)walked->frame > LARGEST_SPAN;
 	walked->places[walked->count] = place;
-	walked->addresses[walked->count++] = address;
+	walked->words[walked->count++] = word;
 	return _URC_NO_REASON;
 }
 
@@ -390,7 +417,7 @@ static bool is_same(const struct walked *walked, const void *frame, uint64_t scr
 	bool same = walked->stack && walked->frame == frame && walked->script == script;
 
 	for (uint64_t i = 0; same && i < walked->count; i++)
-		same = *walked->places[i] == walked->addresses[i];
+		same = *walked->places[i] == walked->words[i];
 	return same;
 }
 
