@@ -226,6 +226,7 @@ const struct allocator allocator_jemalloc = {
 	.alignment = ALIGNMENT,
 	.heap_size = sizeof(struct jemalloc_heap),
 	.spare = jemalloc_visit_spare,
+	.noting = &jemalloc_noting,
 	FILL_SLOTS(jemalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
 		   free_kind, size_fits, lives_in, tell),
 };

@@ -352,6 +352,12 @@ struct error *jemalloc_find_huge_pages(struct jemalloc *je, const struct heap_co
 struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_context *context);
 
 /*
+ * prof.c: calls that allocated what was sampled.
+ */
+
+extern const struct noting jemalloc_noting;
+
+/*
  * tell.c: addresses in words.
  */
 

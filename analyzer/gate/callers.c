@@ -6,6 +6,7 @@
 #include "analyzer/gate/leak_stacks.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct finding_callers {
 	struct callers *callers;
@@ -143,6 +144,20 @@ static struct error *visit_places(const struct caller *caller, struct debug *deb
 	return places.error;
 }
 
+/* Leave out calls within the allocator's library, and those before main(). */
+static void shorten(const struct program *program, struct backtrace *calls)
+{
+	const struct module *library = calls->count ? calls->frames[0].module : NULL;
+	size_t inner = 0;
+
+	calls->count = recorded_count_own(calls);
+	while (library && library != program->modules && inner + 1 < calls->count &&
+	       calls->frames[inner].module == library)
+		inner++;
+	calls->count -= inner;
+	memmove(calls->frames, calls->frames + inner, calls->count * sizeof(*calls->frames));
+}
+
 struct error *caller_calls(const struct callers *callers, const struct caller *caller,
 			   struct backtrace *ret)
 {
@@ -158,7 +173,9 @@ struct error *caller_calls(const struct callers *callers, const struct caller *c
 	if (caller->noting->visit_places)
 		return visit_places(caller, debug, ret);
 	count = caller->noting->read_calls(caller->owner, caller->calls, calls, MOST_CALLS);
-	return debug_calls_at(debug, calls, count, ret);
+	TRY(debug_calls_at(debug, calls, count, ret));
+	shorten(analysis_program(callers->analysis), ret);
+	return NULL;
 }
 
 struct error *callers_calls(const struct callers *callers, uint64_t number, struct backtrace *ret)

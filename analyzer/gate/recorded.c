@@ -98,8 +98,7 @@ static size_t count_to_script(const struct backtrace *calls)
 	return count;
 }
 
-/* The calls up to main(), or to where a thread begins: what libc called before tells nothing. */
-static size_t count_own(const struct backtrace *calls)
+size_t recorded_count_own(const struct backtrace *calls)
 {
 	static const char *const starts[] = { "__libc_start_call_main", "__libc_start_main",
 					      "start_thread" };
@@ -177,7 +176,7 @@ struct error *recorded_calls(const struct recorded *recorded, uint64_t stack, st
 		free(calls.frames);
 		return error;
 	}
-	calls.count = count_own(&calls);
+	calls.count = recorded_count_own(&calls);
 	*ret = calls;
 	return NULL;
 }

@@ -23,6 +23,12 @@ struct error *recorded_open(struct analysis *analysis, struct recorded *ret);
 /* The stack that allocated the block, or 0. */
 uint64_t recorded_stack(struct recorded *recorded, uint64_t address);
 
+/*
+ * How many calls there are up to main(), or to where a thread begins: what libc called before tells
+ * nothing.
+ */
+size_t recorded_count_own(const struct backtrace *calls);
+
 /* The calls of the stack, the innermost first, with what is inlined; to be freed. */
 struct error *recorded_calls(const struct recorded *recorded, uint64_t stack,
 			     struct backtrace *ret);

@@ -34,7 +34,7 @@ static void profile_rows_deinit(struct profile_rows *rows)
 }
 DEFINE_DEINIT(profile_rows_deinit, struct profile_rows)
 
-/* Where the innermost call is, with the whole path, as other tools group by it. */
+/* The place of the innermost call, with the whole path, as other tools group by it. */
 static char *line_text(const struct callers *callers, const struct backtrace *calls)
 {
 	const struct frame *frame = calls->frames;
@@ -191,7 +191,7 @@ const struct command command_profile = {
 	.example = "profile\n"
 		   "profile --by line --limit 10",
 	.description =
-		"For processes in which something notes who allocates: tracemalloc of Python, or heapcore's recorder ('run --stacks=always'). Bytes are those that it notes, so that the rows are what it would print itself. --by line joins what one line allocated, as tracemalloc's statistics('lineno').",
+		"For processes in which something notes who allocates: tracemalloc of Python, the sampler of jemalloc (MALLOC_CONF=prof:true), or heapcore's recorder ('run --stacks=always'). Bytes are those that it notes, of a sampler estimates for all allocations, so that the rows are what it or its viewer prints. --by line joins what one line allocated, as tracemalloc's statistics('lineno').",
 	.options = options,
 	.places = places,
 	.parse = profile_parse,

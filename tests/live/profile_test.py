@@ -9,7 +9,7 @@ import os
 import re
 import unittest
 
-from harness import LiveTest, rows
+from harness import ask, LiveTest, rows, snap
 from script_stacks_test import PYTHONS
 
 TRACED = """
@@ -79,6 +79,72 @@ class TracemallocTest(LiveTest):
                        re.search(r"^/usr|/3\.(8|13)\.", path)]:
             with self.subTest(python):
                 self.check(python)
+
+
+SAMPLED = """
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int mallctl(const char *, void *, size_t *, void *, size_t);
+static void *kept[2000];
+static int count;
+
+static void *small(size_t size)
+{
+	return memset(malloc(size), 1, size);
+}
+static void orders(int number)
+{
+	for (int i = 0; i < number; i++)
+		kept[count++] = small(40 + i % 3 * 100);
+}
+static void images(int number)
+{
+	for (int i = 0; i < number; i++)
+		kept[count++] = calloc(1, 70000 + i);
+}
+int main(int argument_count, char **arguments)
+{
+	orders(1000);
+	images(20);
+	for (int i = 0; i < 1000; i += 2)
+		free(kept[i]);
+	mallctl("prof.dump", NULL, NULL, &arguments[1], sizeof(arguments[1]));
+	write(1, "ready\\n", 6);
+	return pause();
+}
+"""
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+
+
+@unittest.skipUnless(os.path.exists(LIBRARY), "there is no jemalloc")
+class JemallocTest(LiveTest):
+    """Every allocation is sampled, so that no figure is an estimate."""
+
+    def profile_of(self, settings):
+        dump = self.path("dump")
+        program = self.compile("sampled", text=SAMPLED,
+                               flags=("-g", "-O0", "-x", "none", LIBRARY))
+        process = self.start([program, dump], MALLOC_CONF=settings)
+        return snap(process, self.path("core")), dump
+
+    def test_profile_is_the_dump_of_jemalloc(self):
+        core, dump = self.profile_of("prof:true,lg_prof_sample:0")
+        with open(dump, encoding="ascii") as file:
+            said = re.findall(r"(?m)^@.*\n *t\*: (\d+): (\d+) ", file.read())
+        found = profile(core)
+        self.assertCountEqual([(count, size) for size, count in found.values()],
+                              [(int(count), int(size)) for count, size in said])
+        calls = {place.split(" (")[0]: place for place in found}
+        self.assertRegex(calls["small"], r"^small \(.*\) < orders \(.*\) < main ")
+        self.assertRegex(calls["images"], r"^images \(.*\) < main ")
+        self.assertEqual(found[calls["small"]][1], 500)
+
+    def test_without_a_sampler_nothing_is_noted(self):
+        core, _ = self.profile_of("prof:false")
+        self.assertEqual(profile(core), {})
+        self.assertIn("nothing in this process noted", ask(core, "profile").stderr)
 
 
 if __name__ == "__main__":
