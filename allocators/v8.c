@@ -8,6 +8,8 @@
 #include "analyzer/heap/sink.h"
 #include "analyzer/program/symbols.h"
 
+#include <inttypes.h>
+
 enum { ARENAS = V8_LARGE + 1 };
 
 static const struct free_kind free_kinds[] = { { "free in V8" }, { NULL } };
@@ -25,7 +27,8 @@ struct v8_heap {
 	struct heap heap;
 	struct heap_context context;
 	struct v8_heap_parts parts;
-	uint64_t sizes[ARENAS]; /* bytes of chunks */
+	uint64_t sizes[ARENAS];	 /* bytes of chunks */
+	uint64_t cut, cut_bytes; /* chunks in which a walk ended early, and what was left of them */
 };
 
 static const struct v8_heap *of(const struct heap *heap)
@@ -64,7 +67,7 @@ static const struct v8_lab *find_lab(const struct v8_heap_parts *parts,
 {
 	const struct v8_lab *best = NULL;
 
-	array_for_each(lab, &parts->labs)
+	list_for_each(lab, parts->labs.items, parts->own_labs)
 		if (lab->top >= address && lab->top < chunk->end && (!best || lab->top < best->top))
 			best = lab;
 	return best;
@@ -106,6 +109,22 @@ static struct block block_of(uint64_t start, const struct v8_object *object)
 	return block;
 }
 
+/* Memory without objects, up to end at most; its size is 0 if there is none. */
+static struct error *find_gap(struct v8_heap *heap, const struct v8_chunk *chunk, struct view *view,
+			      uint64_t end, struct block *ret)
+{
+	uint64_t start = ret->start;
+	const struct v8_lab *lab;
+
+	*ret = (struct block){ start, find_blank_end(view, start, end) - start, BLOCK_FREE, 0 };
+	if (ret->size)
+		return NULL;
+	TRY(v8_find_lab(view->image, &heap->parts, start, &lab));
+	if (lab && lab->limit <= end)
+		*ret = free_lab(chunk, lab);
+	return NULL;
+}
+
 /*
  * Anything that cannot be walked stays outside of the heap, and so is a root: pages that are not
  * swept yet, with objects whose maps are gone, and pages that a collection is working on.
@@ -126,10 +145,9 @@ static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chu
 		} else if (v8_read_object(&reader, block.start, end, &object)) {
 			block = block_of(block.start, &object);
 		} else {
-			end = find_blank_end(&reader.view, block.start, end);
-			if (end == block.start)
+			TRY(find_gap(heap, chunk, &reader.view, end, &block));
+			if (!block.size)
 				break;
-			block = (struct block){ block.start, end - block.start, BLOCK_FREE, 0 };
 		}
 		if (block.start == chunk->start)
 			TRY(block_sink_region(sink, chunk->start, chunk->end, arena));
@@ -138,7 +156,14 @@ static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chu
 		if (lab && lab->top < block.start)
 			lab = find_lab(&heap->parts, chunk, block.start);
 	}
-	if (block.start > chunk->start && block.start < chunk->end)
+	if (block.start == chunk->end)
+		return NULL;
+	/* Pages for new objects may have nothing but what was moved away. */
+	if (chunk->space != V8_NEW) {
+		heap->cut++;
+		heap->cut_bytes += chunk->end - block.start;
+	}
+	if (block.start > chunk->start)
 		block_sink_cut(sink, block.start);
 	return NULL;
 }
@@ -158,6 +183,11 @@ static struct error *v8_walk(struct heap *base, arena_number first, struct block
 		heap->sizes[chunk->space] += chunk->size;
 		TRY(walk_chunk(heap, chunk, first + (arena_number)chunk->space, sink));
 	}
+	if (heap->cut)
+		findings_add(heap->context.findings, FINDING_NOTE,
+			     "V8 was at work in %" PRIu64 " of its pages: up to %" PRIu64
+			     " bytes of objects there are not counted",
+			     heap->cut, heap->cut_bytes);
 	return NULL;
 }
 

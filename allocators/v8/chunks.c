@@ -13,6 +13,7 @@ enum {
 	MOST_LABS = 1024,
 	/* An Isolate begins with IsolateData, which has the ends of what is allocated from. */
 	ISOLATE = 128 << 10,
+	MOST_BEHIND = 32 << 20,
 };
 
 static const uint64_t LARGEST_CHUNK = UINT64_C(1) << 40;
@@ -137,13 +138,13 @@ const struct v8_chunk *v8_find_chunk(const struct v8_heap_parts *parts, uint64_t
 }
 
 /* LinearAllocationArea: start, top, limit. */
-static struct error *find_labs(const struct image *image, uint64_t heap,
+static struct error *find_labs(const struct image *image, uint64_t start, uint64_t end,
 			       struct v8_heap_parts *parts)
 {
 	struct view view = { image };
 	uint64_t words[3];
 
-	for (uint64_t at = heap > ISOLATE ? heap - ISOLATE : 0; at < heap; at += V8_WORD) {
+	for (uint64_t at = start; at < end; at += V8_WORD) {
 		const struct v8_chunk *chunk;
 
 		if (!view_read(&view, at, words, sizeof(words)) ||
@@ -157,21 +158,53 @@ static struct error *find_labs(const struct image *image, uint64_t heap,
 	return NULL;
 }
 
-static struct error *find_all_labs(const struct image *image, struct v8_heap_parts *parts)
+/* Find those whose ends are in the part of memory that range_of returns for each heap. */
+static struct error *find_all_labs(const struct image *image, struct v8_heap_parts *parts,
+				   struct memory_range (*range_of)(const struct image *image,
+								   uint64_t heap))
 {
 	uint64_t heaps[MOST_HEAPS];
 	size_t count = 0;
 
 	array_for_each(chunk, &parts->chunks) {
+		struct memory_range range;
 		size_t i = 0;
 
 		while (i < count && heaps[i] != chunk->heap)
 			i++;
 		if (i < count || count == MOST_HEAPS || chunk->heap == 0)
 			continue;
+		range = range_of(image, chunk->heap);
 		heaps[count++] = chunk->heap;
-		TRY(find_labs(image, chunk->heap, parts));
+		TRY(find_labs(image, range.start, range.end, parts));
 	}
+	return NULL;
+}
+
+static struct memory_range isolate_of(const struct image *image, uint64_t heap)
+{
+	return (struct memory_range){ heap > ISOLATE ? heap - ISOLATE : 0, heap };
+}
+
+/* Spaces are allocated after their heap. */
+static struct memory_range memory_behind(const struct image *image, uint64_t heap)
+{
+	const struct region *region = image_find(image, heap);
+	uint64_t end = region ? region->end : heap;
+
+	return (struct memory_range){ heap, end - heap > MOST_BEHIND ? heap + MOST_BEHIND : end };
+}
+
+struct error *v8_find_lab(const struct image *image, struct v8_heap_parts *parts, uint64_t top,
+			  const struct v8_lab **ret)
+{
+	if (!parts->has_other_labs)
+		TRY(find_all_labs(image, parts, memory_behind));
+	parts->has_other_labs = true;
+	*ret = NULL;
+	array_for_each(lab, &parts->labs)
+		if (lab->top == top)
+			*ret = lab;
 	return NULL;
 }
 
@@ -200,5 +233,7 @@ struct error *v8_find(const struct image *image, const struct program *program,
 	for (size_t i = 0; i < image->region_count; i++)
 		TRY(find_chunks_in(image, &image->regions[i], ret));
 	drop_nested(ret);
-	return find_all_labs(image, ret);
+	TRY(find_all_labs(image, ret, isolate_of));
+	ret->own_labs = ret->labs.count;
+	return NULL;
 }

@@ -3,7 +3,7 @@
 #include "analyzer/base/macros.h"
 #include "analyzer/program/symbols.h"
 
-enum { VIEW_BUFFER = 24 };
+enum { VIEW_BUFFER = 24, SHORT_FEEDBACK = 48, LONG_FEEDBACK = 56 };
 
 /* A type with a name that debuggers know. */
 struct known_type {
@@ -23,7 +23,7 @@ static const struct known_type types[] = {
 	{ "v8dbg_type_DescriptorArray__DESCRIPTOR_ARRAY_TYPE", V8_DESCRIPTORS, "(object shape)" },
 	{ "v8dbg_type_StrongDescriptorArray__STRONG_DESCRIPTOR_ARRAY_TYPE", V8_DESCRIPTORS,
 	  "(object shape)" },
-	{ "v8dbg_type_FeedbackVector__FEEDBACK_VECTOR_TYPE", V8_UNKNOWN, "(feedback)" },
+	{ "v8dbg_type_FeedbackVector__FEEDBACK_VECTOR_TYPE", V8_FEEDBACK, "(feedback)" },
 	{ "v8dbg_type_FeedbackCell__FEEDBACK_CELL_TYPE", V8_UNKNOWN, "(feedback)" },
 	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", V8_UNKNOWN,
 	  "(function data)" },
@@ -151,6 +151,7 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 {
 	const struct module *module;
 	uint32_t type, place, prefix, first_name;
+	bool is_early;
 
 	*ret = (struct v8_layout){ 0 };
 	if (!find_module(program, &module))
@@ -223,7 +224,8 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		if (!read_changed(image, module, &changed[i]))
 			return false;
 	/* V8 10 does not say it. */
-	if (!read_changed(image, module, &buffer))
+	is_early = !read_changed(image, module, &buffer);
+	if (is_early)
 		ret->view_buffer = VIEW_BUFFER;
 	read_number(image, module, "v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", &ret->weak_map_type);
 	read_number(image, module, "v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", &ret->weak_set_type);
@@ -239,6 +241,8 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 	    place != V8_WORD || !read_free_type(image, module, ret) ||
 	    ret->first_string_end > V8_TYPES || !add_arrays(image, module, ret))
 		return false;
+	/* V8 11 added a word to FeedbackVectors, and V8 13 took one away. */
+	ret->feedback = is_early || ret->free_unit != 1 ? SHORT_FEEDBACK : LONG_FEEDBACK;
 	ret->rules[ret->free_type] = V8_FREE;
 	for (size_t i = 0; i < COUNT_OF(types); i++)
 		if (read_type(image, module, types[i].symbol, &type))

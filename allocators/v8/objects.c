@@ -86,6 +86,8 @@ static uint64_t size_by_rule(struct v8_reader *reader, uint64_t address, uint32_
 		return whole_words(reader->layout->bytecode + length);
 	case V8_DESCRIPTORS:
 		return DESCRIPTOR + (word & UINT16_MAX) * DESCRIPTOR;
+	case V8_FEEDBACK:
+		return reader->layout->feedback + (word & UINT32_MAX) * V8_WORD;
 	case V8_FREE:
 		return length * reader->layout->free_unit;
 	case V8_UNKNOWN:

@@ -54,6 +54,7 @@ enum v8_rule {
 	V8_BYTES,
 	V8_BYTECODE,
 	V8_DESCRIPTORS,
+	V8_FEEDBACK,
 	V8_FREE,
 };
 
@@ -69,6 +70,7 @@ struct v8_layout {
 	uint32_t joined, sliced, thin;
 	uint32_t text_length, text;
 	uint32_t bytecode;
+	uint32_t feedback;	  /* bytes of a FeedbackVector before its slots */
 	uint32_t constructor;	  /* of a Map */
 	uint32_t shared, name;	  /* of a JSFunction, a SharedFunctionInfo */
 	uint32_t context, script; /* the same */
@@ -100,11 +102,21 @@ struct v8_heap_parts {
 	struct v8_layout layout;
 	ARRAY(struct v8_chunk) chunks; /* by address */
 	ARRAY(struct v8_lab) labs;     /* buffers that allocations come from now */
+	size_t own_labs;	       /* the first so many are of isolates */
+	bool has_other_labs;	       /* the rest was looked for */
 };
 
 /* Find all; without a layout, there are no chunks in the list. */
 struct error *v8_find(const struct image *image, const struct program *program,
 		      struct v8_heap_parts *ret);
+
+/*
+ * The buffer whose free part begins there, also of those whose ends are outside of isolates: where
+ * objects go that a thread of the collector moves, or that one allocates in the background. What
+ * looks like one may be none, so ask for where no object can be read. NULL: there is none.
+ */
+struct error *v8_find_lab(const struct image *image, struct v8_heap_parts *parts, uint64_t top,
+			  const struct v8_lab **ret);
 
 /* The allocator of V8's heaps, made of chunks. */
 extern const struct allocator allocator_v8;

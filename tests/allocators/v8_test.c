@@ -6,8 +6,22 @@ static const uint64_t CHUNK = 0x555540000000, SIZE = V8_CHUNK_ALIGNMENT, APART =
 		      HEAP = 0x555500000800, START = CHUNK + 0x100, END = CHUNK + SIZE;
 
 /* Offsets of objects, one behind the other; maps come first. */
-enum { META = 0x100, ARRAY_MAP = 0x200, FREE_MAP = 0x300, TEXT_MAP = 0x400, PAIR_MAP = 0x500 };
-enum { TYPE_OF_MAPS = 250, ARRAY_TYPE = 180, FREE_TYPE = 190, TEXT_TYPE = 8, PAIR_TYPE = 200 };
+enum {
+	META = 0x100,
+	ARRAY_MAP = 0x200,
+	FREE_MAP = 0x300,
+	TEXT_MAP = 0x400,
+	PAIR_MAP = 0x500,
+	FEEDBACK_MAP = 0x600
+};
+enum {
+	TYPE_OF_MAPS = 250,
+	ARRAY_TYPE = 180,
+	FREE_TYPE = 190,
+	TEXT_TYPE = 8,
+	PAIR_TYPE = 200,
+	FEEDBACK_TYPE = 210
+};
 
 static void populate(struct world *world)
 {
@@ -135,18 +149,21 @@ static bool reads(uint64_t map, uint64_t second, uint64_t next, struct v8_object
 		.text_length = 12,
 		.text = 16,
 		.first_context = UINT32_MAX,
+		.feedback = 56,
 	};
 	_cleanup_(world_deinit) struct world world;
 	struct v8_reader reader;
 
 	layout.rules[ARRAY_TYPE] = V8_ARRAY;
 	layout.rules[FREE_TYPE] = V8_FREE;
+	layout.rules[FEEDBACK_TYPE] = V8_FEEDBACK;
 	populate(&world);
 	add_map(&world, META, 0, TYPE_OF_MAPS);
 	add_map(&world, ARRAY_MAP, 0, ARRAY_TYPE);
 	add_map(&world, FREE_MAP, 0, FREE_TYPE);
 	add_map(&world, TEXT_MAP, 0, TEXT_TYPE);
 	add_map(&world, PAIR_MAP, 4, PAIR_TYPE);
+	add_map(&world, FEEDBACK_MAP, 0, FEEDBACK_TYPE);
 	core_set(&world.core, OBJECT, CHUNK + map + V8_STRONG);
 	core_set(&world.core, OBJECT + 8, second);
 	if (next)
@@ -171,6 +188,9 @@ TEST(objects_are_as_large_as_maps_and_lengths_say)
 	assert_true(reads(FREE_MAP, (uint64_t)4096 << 32, 0, &object));
 	assert_int_equal(object.size, 4096);
 	assert_true(object.is_free);
+	/* Slots may refer to maps, and the upper half of the second word counts calls. */
+	assert_true(reads(FEEDBACK_MAP, (uint64_t)7 << 32 | 3, 64, &object));
+	assert_int_equal(object.size, 56 + 3 * 8);
 	/* Without a rule, up to the next. */
 	assert_true(reads(META, 0, 0x48, &object));
 	assert_int_equal(object.size, 0x48);
@@ -184,7 +204,7 @@ TEST(damaged_objects_are_none)
 	assert_false(reads(ARRAY_MAP, UINT64_MAX, 0, &object));
 	assert_false(reads(FREE_MAP, UINT64_MAX, 0, &object));
 	assert_false(reads(FREE_MAP, (uint64_t)4097 << 32, 0, &object));
-	assert_false(reads(0x600, 0, 0, &object));
+	assert_false(reads(0x700, 0, 0, &object));
 	assert_false(reads(PAIR_MAP + 4, 0, 0, &object));
 	assert_false(reads(SIZE + 8, 0, 0, &object));
 }
