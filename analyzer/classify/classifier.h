@@ -77,6 +77,7 @@ struct classifier {
 	 */
 	void (*tell)(struct reader *reader, struct memory_range range, struct pattern_facts *facts);
 	bool measures; /* the facts may say how much of it is in use */
+	struct pattern_numbers numbers;
 
 	/*
 	 * True if the reference at address is the one by which the owner holds the allocation,

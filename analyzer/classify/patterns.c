@@ -264,6 +264,11 @@ bool pattern_is_text(pattern_number number)
 	return number != NO_PATTERN && classifiers[number - 1]->is_text;
 }
 
+struct pattern_numbers pattern_numbers(pattern_number number)
+{
+	return classifiers[number - 1]->numbers;
+}
+
 bool pattern_is_body(pattern_number number)
 {
 	return number != NO_PATTERN && classifiers[number - 1]->measures &&

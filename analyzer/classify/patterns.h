@@ -89,6 +89,18 @@ pattern_number pattern_find(const char *name);
 /* The number-th name from 0 on, or NULL at the end. */
 const char *pattern_name_at(size_t number);
 
+/*
+ * Words by which a pattern is recognised though they are no addresses: lengths, counts and flags. A
+ * core without contents keeps them (analyzer/slim). Each bit is one of the first words of the
+ * owner, or of the allocation itself; of halves only the lower one, as the rest may be anything.
+ */
+struct pattern_numbers {
+	uint16_t owner, own;
+	uint16_t owner_halves, own_halves;
+};
+
+struct pattern_numbers pattern_numbers(pattern_number number);
+
 /* Facts about an allocation with a pattern. */
 struct pattern_facts {
 	const char *role; /* "the body of a std::string" */

@@ -168,30 +168,34 @@ static unsigned int count_characters(const uint8_t *bytes, unsigned int each)
 	return count;
 }
 
-/* Nothing may follow the text's end in the word: it would be mistaken for text. */
-static bool is_zero_from(const uint8_t *bytes, size_t start)
+/* True if the text ends within the word, or may go on behind it. */
+static bool is_terminated(const uint8_t *bytes, unsigned int count, unsigned int each)
 {
-	for (size_t i = start; i < WORD; i++)
-		if (bytes[i])
-			return false;
-	return true;
+	return count == WORD / each ||
+	       (bytes[count * each] == 0 && bytes[count * each + each - 1] == 0);
 }
 
-/* Replace text by letters; false if the word is none. */
+/* The bytes of each character of the text that is in the word; 0: it is none. */
+static unsigned int text_width(const uint8_t *bytes, enum text_state state)
+{
+	unsigned int narrow = count_characters(bytes, 1), wide = count_characters(bytes, 2);
+
+	/* It may end behind the last word. */
+	if (state == TEXT_BYTES && (narrow > 0 || bytes[0] == 0))
+		return 1;
+	if (state == TEXT_WIDE && (wide > 0 || (bytes[0] == 0 && bytes[1] == 0)))
+		return 2;
+	return narrow >= LEAST_CHARACTERS ? 1 : wide >= LEAST_WIDE ? 2 : 0;
+}
+
+/* Replace text by letters, and what is left behind its end by zeros; false if the word is none. */
 static bool redact_text(const struct slim_rules *rules, const uint8_t *bytes, uint8_t *ret,
 			enum text_state *state)
 {
-	unsigned int narrow = count_characters(bytes, 1), wide = count_characters(bytes, 2);
-	unsigned int each = 1, count = narrow;
-	bool begins = narrow >= LEAST_CHARACTERS, goes_on = *state == TEXT_BYTES && narrow > 0;
+	unsigned int each = text_width(bytes, *state);
+	unsigned int count = each ? count_characters(bytes, each) : 0;
 
-	if (!begins && !goes_on) {
-		each = 2;
-		count = wide;
-		if (wide < LEAST_WIDE && !(*state == TEXT_WIDE && wide > 0))
-			return false;
-	}
-	if (!is_zero_from(bytes, (size_t)count * each))
+	if (!each || !is_terminated(bytes, count, each))
 		return false;
 	memset(ret, 0, WORD);
 	for (unsigned int i = 0; i < count; i++)

@@ -1,4 +1,5 @@
 #include "analyzer/base/list.h"
+#include "analyzer/classify/reader.h"
 #include "analyzer/program/structure.h"
 #include "analyzer/slim/parts.h"
 
@@ -40,6 +41,56 @@ static struct error *find_structure(struct slim_rules *rules)
 			TRY(heap->allocator->visit_structure(heap, keep_range, rules));
 	}
 	list->count = memory_ranges_join(list->items, list->count);
+	return NULL;
+}
+
+/* True for a length, a count, or two of them in one word; what is random is hardly ever such. */
+static bool is_number(uint64_t word)
+{
+	return word <= UINT32_MAX || ((uint32_t)word <= UINT16_MAX && word >> 32 <= UINT16_MAX);
+}
+
+/* Keep those of the first words from address on that the bits say, if they may be numbers. */
+static struct error *keep_numbers(struct slim_rules *rules, uint64_t address, unsigned int words,
+				  unsigned int halves)
+{
+	for (unsigned int i = 0; (words | halves) >> i; i++) {
+		uint64_t place = address + i * sizeof(uint64_t), word;
+
+		if (!((words | halves) >> i & 1) || !image_read_u64(rules->image, place, &word))
+			continue;
+		if (words >> i & 1 && is_number(word))
+			TRY(keep_range(rules, place, sizeof(word)));
+		else if (halves >> i & 1)
+			TRY(keep_range(rules, place, sizeof(uint32_t)));
+	}
+	return NULL;
+}
+
+/* Keep what makes containers of C++ and objects of the C library what they are. */
+static struct error *find_numbers(struct slim_rules *rules, struct analysis *analysis)
+{
+	struct progress *progress = analysis_progress(analysis);
+	const struct patterns *patterns = analysis_owners(analysis);
+	struct reader reader;
+	uint64_t told = 0;
+
+	patterns_init_reader(patterns, &reader);
+	for (size_t id = 0; id < allocation_count(rules->index); id++) {
+		pattern_number number = patterns_of(patterns, (allocation_id)id);
+		struct pattern_numbers numbers;
+		struct pattern_facts facts;
+
+		TRY(progress_check_at(progress, id, &told));
+		if (number == NO_PATTERN)
+			continue;
+		numbers = pattern_numbers(number);
+		TRY(keep_numbers(rules, allocation_start(rules->index, (allocation_id)id),
+				 numbers.own, numbers.own_halves));
+		if ((numbers.owner || numbers.owner_halves) &&
+		    patterns_tell(patterns, &reader, (allocation_id)id, &facts) && facts.owner)
+			TRY(keep_numbers(rules, facts.owner, numbers.owner, numbers.owner_halves));
+	}
 	return NULL;
 }
 
@@ -115,7 +166,9 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure);
 	TRY(check_supported(rules, analysis));
 	TRY(heaps_wake(rules->heaps));
+	TRY(analysis_need(analysis, STAGE_OWNERS));
 	TRY(find_mapped(rules));
+	TRY(find_numbers(rules, analysis));
 	TRY(find_structure(rules));
 	choose_placeholders(rules);
 	return NULL;

@@ -162,7 +162,7 @@ static void tell_map(struct reader *reader, struct memory_range range, struct pa
 CLASSIFIER(deque_map, "DequeMap", "the pointers to the blocks of a std::deque",
 	   "the map of the std::deque", .strength = STRENGTH_LINKED, .narrow = true,
 	   .for_cxx = true, .match = match_map, .suspect = suspect, .tell = tell_map,
-	   .measures = true, .favors = favors_first_word);
+	   .measures = true, .favors = favors_first_word, .numbers = { .owner = 1 << 1 });
 
 /* The map holds the references to the blocks. */
 static void match_block(struct reader *reader, const struct reference *reference)

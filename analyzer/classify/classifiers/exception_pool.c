@@ -35,4 +35,5 @@ static void match(struct reader *reader, const struct reference *reference)
 
 CLASSIFIER(exception_pool, "ExceptionPool", "libstdc++'s reserve for exceptions when memory is out",
 	   "libstdc++'s pool for exceptions, whose variable is", .strength = STRENGTH_LINKED,
-	   .narrow = true, .for_cxx = true, .is_reserve = true, .match = match, .suspect = suspect);
+	   .narrow = true, .for_cxx = true, .is_reserve = true, .match = match, .suspect = suspect,
+	   .numbers = { .owner = 1 << 2, .own = 1 << 0 });

@@ -26,7 +26,8 @@ static void inspect_file(struct reader *reader, const struct subject *subject)
 
 CLASSIFIER(stdio_file, "StdioFile", "a FILE, made by fopen() or the like",
 	   "a FILE of the C library", .narrow = true, .strength = STRENGTH_MARKED,
-	   .inspect = inspect_file, .least_size = NARROW_METHODS + sizeof(uint32_t));
+	   .inspect = inspect_file, .least_size = NARROW_METHODS + sizeof(uint32_t),
+	   .numbers = { .own_halves = 1 << 0 });
 
 static bool may_be_buffer(const struct reader *reader, const struct reference *reference)
 {
@@ -67,7 +68,8 @@ static void tell_buffer(struct reader *reader, struct memory_range range,
 
 CLASSIFIER(stdio_buffer, "StdioBuffer", "the buffer of a FILE", "the buffer of the FILE",
 	   .narrow = true, .strength = STRENGTH_MARKED, .match = match_buffer,
-	   .suspect = suspect_buffer, .tell = tell_buffer, .measures = true);
+	   .suspect = suspect_buffer, .tell = tell_buffer, .measures = true,
+	   .numbers = { .owner_halves = 1 << 0 });
 
 /*
  * libio/iogetdelim.c: getline() and getdelim() allocate 120 bytes at first, and double that. The
@@ -212,7 +214,8 @@ static void inspect_directory(struct reader *reader, const struct subject *subje
 
 CLASSIFIER(directory_stream, "DirectoryStream", "a DIR, made by opendir()",
 	   "a DIR of the C library, with its buffer", .narrow = true, .strength = STRENGTH_BUFFER,
-	   .inspect = inspect_directory, .least_size = NARROW_DIR_HEADER + LEAST_DIR_DATA);
+	   .inspect = inspect_directory, .least_size = NARROW_DIR_HEADER + LEAST_DIR_DATA,
+	   .numbers = { .own = 0xf });
 
 /*
  * <obstack.h>: a program takes objects from the chunk in order, and frees all of a chunk at once.

@@ -133,4 +133,5 @@ static bool favors(struct reader *reader, struct memory_range range, uint64_t ow
 
 CLASSIFIER(list_node, "ListNode", "an element of a std::list", "a node of the std::list",
 	   .strength = STRENGTH_LINKED, .narrow = true, .for_cxx = true, .walks = true,
-	   .match = match, .suspect = suspect, .finish = finish, .tell = tell, .favors = favors);
+	   .match = match, .suspect = suspect, .finish = finish, .tell = tell, .favors = favors,
+	   .numbers = { .owner = 1 << 2 });

@@ -189,4 +189,4 @@ static bool favors(struct reader *reader, struct memory_range range, uint64_t ow
 CLASSIFIER(map_or_set_node, "MapOrSetNode", "an element of a std::map, std::set or the like",
 	   "a node of the std::map or std::set", .strength = STRENGTH_LINKED, .narrow = true,
 	   .for_cxx = true, .walks = true, .match = match, .suspect = suspect, .tell = tell,
-	   .favors = favors);
+	   .favors = favors, .numbers = { .owner = 1 << 5, .own_halves = 1 << 0 });

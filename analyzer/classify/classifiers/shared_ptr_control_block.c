@@ -59,4 +59,4 @@ static void inspect(struct reader *reader, const struct subject *subject)
 CLASSIFIER(shared_ptr_control_block, "SharedPtrControlBlock",
 	   "the counts of std::shared_ptr, and often what it points at",
 	   "the control block of a std::shared_ptr", .strength = STRENGTH_MARKED, .narrow = true,
-	   .for_cxx = true, .holds_object = true, .inspect = inspect);
+	   .for_cxx = true, .holds_object = true, .inspect = inspect, .numbers = { .own = 1 << 1 });

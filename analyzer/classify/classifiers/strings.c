@@ -67,7 +67,7 @@ static bool favors_long(struct reader *reader, struct memory_range range, uint64
 CLASSIFIER(long_string, "LongString", "the text of a std::string too long to be kept in it",
 	   "the text of the std::string", .strength = STRENGTH_BUFFER, .narrow = true,
 	   .for_cxx = true, .match = match_long, .suspect = suspect_long, .tell = tell_long,
-	   .measures = true, .favors = favors_long);
+	   .measures = true, .favors = favors_long, .numbers = { .owner = 1 << 1 | 1 << 2 });
 
 /* True for an address three words behind a place where an allocation may start. */
 static bool may_be_shared(const struct reader *reader, const struct reference *reference)

@@ -137,7 +137,8 @@ CLASSIFIER(unordered_map_or_set_buckets, "UnorderedMapOrSetBuckets",
 	   "the buckets of the std::unordered_map or std::unordered_set",
 	   .strength = STRENGTH_LINKED, .narrow = true, .for_cxx = true, .match = match_buckets,
 	   .suspect = suspect_buckets, .tell = tell_buckets, .measures = true,
-	   .favors = favors_first_word);
+	   .favors = favors_first_word,
+	   .numbers = { .owner = 1 << 1 | 1 << 3 | 1 << 5, .owner_halves = 1 << 4 });
 
 /* The reference is that to the first node. */
 static bool may_be_to_node(const struct reader *reader, const struct reference *reference)
@@ -197,4 +198,5 @@ CLASSIFIER(unordered_map_or_set_node, "UnorderedMapOrSetNode",
 	   "an element of a std::unordered_map or the like",
 	   "a node of the std::unordered_map or std::unordered_set", .strength = STRENGTH_LINKED,
 	   .narrow = true, .for_cxx = true, .walks = true, .match = match_node,
-	   .suspect = suspect_node, .tell = tell_node, .favors = favors_link);
+	   .suspect = suspect_node, .tell = tell_node, .favors = favors_link,
+	   .numbers = { .owner = 1 << 1 | 1 << 3 | 1 << 5, .owner_halves = 1 << 4 });
