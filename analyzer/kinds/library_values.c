@@ -6,7 +6,7 @@
 
 enum { DEEPEST = 10 };
 
-/* Where a number says how many elements there are, or two pointers do. */
+/* Places of a number that says how many elements there are, or of two pointers. */
 static const struct library {
 	const char *start; /* of the type's name */
 	const char *length;

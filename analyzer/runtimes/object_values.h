@@ -1,5 +1,5 @@
 /*
- * What numbers, texts and containers of a language say, for queries. Runtimes read them; all of it
+ * Values of numbers, texts and containers of a language, for queries. Runtimes read them; all of it
  * is contents of memory, but for the class and the length.
  */
 #pragma once
@@ -19,7 +19,7 @@ struct object_value {
 	bool has_length;
 	uint64_t length;	/* characters or bytes of a text, items of a container */
 	const char *class_name; /* lives as long as the space; NULL: not known */
-	/* Of a text; only the beginning if it is longer. Untrusted. */
+	/* A text; only the beginning if it is longer. Untrusted. */
 	char text[OBJECT_MOST_TEXT];
 };
 

@@ -163,7 +163,7 @@ static void get_length(struct sql_cursor *cursor, sqlite3_context *context)
 	X("state", VALUE_TEXT, sql_get_state, 1 << STAGE_REACHABILITY) \
 	X("kept", VALUE_TEXT, get_kept)                                \
 	X("value", VALUE_ANY, get_value, 1 << STAGE_OBJECT_PATHS)      \
-	X("length", VALUE_NUMBER, get_length, 1 << STAGE_OBJECT_PATHS)
+	X("length", VALUE_ANY, get_length, 1 << STAGE_OBJECT_PATHS)
 
 static const struct sql_rows rows = {
 	.cursor_size = sizeof(struct cursor),

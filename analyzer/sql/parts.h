@@ -112,16 +112,46 @@ struct sql_description {
 	allocation_id example;
 };
 
+/*
+ * All that allocations may have in common: the number of the description, the size, the owner less
+ * the id (0: it is the parent), what is retained, how many, the description of an object. Numbers
+ * that follow from others are SQL_ABSENT.
+ */
+enum { SQL_SHAPE_WORDS = 6 };
+#define SQL_ABSENT INT64_MIN
+
+struct sql_shape {
+	int64_t words[SQL_SHAPE_WORDS];
+};
+
 struct sql_descriptions {
-	HASH_TABLE(struct sql_description);
-	size_t last;
+	struct {
+		HASH_TABLE(struct sql_description);
+	} list;
+	struct {
+		HASH_TABLE(struct sql_shape);
+	} shapes;
+	size_t last; /* description that was found last */
 };
 
 /*
- * Add the functions description_of(ID), the number of an allocation's description in the table, and
- * owner_of(ID).
+ * Add the functions shape_of(ID, SIZE, OWNER, PARENT, RETAINED, COUNT, OBJECT), the number of
+ * an allocation's shape in the table, and owner_of(ID).
  */
 struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *descriptions);
+
+/* Offsets of a reference, in its source and in its target, that no number stands for. */
+struct sql_spot {
+	uint64_t place, inside;
+};
+
+struct sql_spots {
+	HASH_TABLE(struct sql_spot);
+};
+
+/* Add the function spot_of(OFFSET, TARGET_OFFSET), see file.c; what it numbers goes to the table.
+ */
+struct error *sql_add_spots(struct sql *sql, struct sql_spots *spots);
 
 /* NULL: memory is short. */
 void sql_result_escaped(sqlite3_context *context, const char *text);

@@ -24,7 +24,7 @@ CORES = (("dump", "cores/trixie-small.core"), ("dump", "cores/bookworm-small-jem
          ("dump", "cores/trixie-damaged-run.core"), ("program", "retained"), ("program", "specification"))
 # What the file does without.
 LEFT_OUT = {"member", "item"}
-CONTENTS = "value"
+CONTENTS = {"value", "length"}
 ENOUGH = 10000
 EVIL = b"');DROP VIEW a;--"
 
@@ -103,7 +103,7 @@ class SameRowsTest(unittest.TestCase):
     def test_tables_views_and_queries_have_the_same_rows(self):
         for core in CORE_PATHS:
             file = File(core)
-            columns = {name: ", ".join(f'"{column}"' for column in names if column != CONTENTS)
+            columns = {name: ", ".join(f'"{column}"' for column in names if column not in CONTENTS)
                        for name, names in tables(core).items() if name not in LEFT_OUT}
             asked = [f"SELECT {names} FROM {name} LIMIT {ENOUGH}"
                      for name, names in columns.items() if name != "finding"]
@@ -118,8 +118,8 @@ class SameRowsTest(unittest.TestCase):
 
     def test_lookups_use_an_index(self):
         file = File(CORE_PATHS[3])
-        for query in ("SELECT * FROM allocation WHERE id = 1", "SELECT * FROM allocation WHERE address = 1",
-                      "SELECT * FROM reference WHERE source = 1", "SELECT * FROM reference WHERE target = 1"):
+        for query in ("SELECT * FROM allocation WHERE id = 1", "SELECT * FROM object WHERE id = 1",
+                      "SELECT * FROM dominator WHERE id = 1", "SELECT * FROM reference WHERE source = 1"):
             plan = " ".join(str(row[3]) for row in file.ask("EXPLAIN QUERY PLAN " + query))
             self.assertNotIn("SCAN", plan, query)
 

@@ -1,5 +1,5 @@
 /*
- * What values of JavaScript say: numbers, texts, and how many items there are.
+ * Reads values of JavaScript: numbers, texts, and how many items there are.
  *
  *	number   | map | double |
  *	constant | map | as a number | as a text |      true, undefined, the hole of an array

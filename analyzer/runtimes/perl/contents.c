@@ -1,5 +1,5 @@
 /*
- * What values of Perl say: numbers, texts, and how many items there are. A body has them behind two
+ * Reads values of Perl: numbers, texts, and how many items there are. A body has them behind two
  * words that all have; so has a head without a body, see allocators/perl/perl.h.
  */
 #include "analyzer/runtimes/object_values.h"

@@ -1,5 +1,5 @@
 /*
- * What objects of CPython say: numbers, texts, and how many items there are. Include/cpython:
+ * Reads objects of CPython: numbers, texts, and how many items there are. Include/cpython:
  * setobject.h, bytearrayobject.h, and those that values.c names.
  */
 #include "analyzer/runtimes/object_values.h"

@@ -1,4 +1,4 @@
-/* What values of Ruby say, whole: numbers, texts, symbols, and how many items there are. */
+/* Reads values of Ruby whole: numbers, texts, symbols, and how many items there are. */
 #include "analyzer/runtimes/object_values.h"
 #include "analyzer/runtimes/ruby/links.h"
 #include "analyzer/runtimes/ruby/values.h"
