@@ -230,13 +230,13 @@ static void leave_out_sharers(char *text)
 		memcpy(comma, others, sizeof(others));
 }
 
-/* The size of a holder without a name tells less than who holds it. */
-static void leave_out_size(char *text)
+/* The size or the kind of a holder without a name tells less than who holds it. */
+static void leave_out_kind(char *text)
 {
-	const char *found = strstr(text, " bytes, shared by ");
+	const char *found = strstr(text, ", shared by ");
 
 	if (found)
-		remove_bytes(text, (size_t)(strchr(found, ',') + 2 - text));
+		remove_bytes(text, (size_t)(found + 2 - text));
 }
 
 static void leave_out_shared(char *text)
@@ -264,7 +264,7 @@ static void leave_out_least(char *text)
 static void leave_out(char *text, size_t width)
 {
 	static void (*const steps[])(char *text) = { leave_out_least, leave_out_sharers,
-						     leave_out_size, leave_out_shared };
+						     leave_out_kind, leave_out_shared };
 
 	for (size_t i = 0; i < COUNT_OF(steps) && text_width(text, strlen(text)) > width; i++)
 		steps[i](text);
