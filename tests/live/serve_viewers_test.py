@@ -126,6 +126,31 @@ class ServeViewersTest(LookingTest):
         self.assertIn("40 allocations", self.text())
         self.check_quiet(WRONG_COMMAND)
 
+    def test_what_has_no_kind_has_no_links_that_fail(self):
+        """A kind that is known by its size alone is no word of a command."""
+        self.serve(self.core_of_text("""
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+void *volatile kept[50];
+int main()
+{
+	for (int i = 0; i < 50; i++)
+		kept[i] = calloc(1, 200);
+	puts("ready"); fflush(stdout);
+	pause();
+}"""))
+        self.browse()
+        kind = next(row["kind"] for row in self.server.run("sql SELECT kind FROM kind WHERE count = 50")["tables"][0]["rows"])
+        self.visit(f"class/{kind}")
+        self.assertIn("50 allocations", self.text())
+        links = self.browser.run("[...document.querySelectorAll('main p a')].map((one) => one.getAttribute('href'))")
+        for link in links:
+            self.browser.run(f"location.hash = {link!r}")
+            self.settle()
+            self.assertEqual(self.browser.run("[...document.querySelectorAll('[role=alert]')].map((one) => one.textContent)"), [], link)
+        self.check_quiet(WRONG_COMMAND)
+
     def test_search(self):
         self.serve_owners()
         self.browse()

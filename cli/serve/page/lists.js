@@ -55,8 +55,10 @@
 		view.setHeading(view.argument);
 		const counts = page.rowsOf(await view.work.run(`sql SELECT count, bytes FROM kind WHERE kind = ${kind}`), "result");
 		const column = counts.length ? "kind" : view.argument.startsWith("%") ? "'%' || pattern" : "coalesce(class, type)";
+		/* What is known by its size alone is no word of a command. */
+		const isWord = await works(view, `count used ${page.quoted(view.argument)}`);
 		await view.part("", () => [...counts.map((row) => make("p", null, `${grouped(row.count)} allocations, ${inUnits(row.bytes)}`)),
-			make("p", null, link(page.href("tree", null, { set: `used ${page.quoted(view.argument)}` }), "Who holds them"), " · ",
+			!isWord ? null : make("p", null, link(page.href("tree", null, { set: `used ${page.quoted(view.argument)}` }), "Who holds them"), " · ",
 				link(page.href("command", `summarize used ${page.quoted(view.argument)} --extend ->`), "What they lead to"))]);
 		await view.part("Allocations", async (work) => {
 			const answer = await work.run("sql SELECT address, size, state" + (sort === BY_MEMBER.retained ? ", retained" : "") +
