@@ -112,6 +112,14 @@ static struct error *write_packed(struct session *session, int output, struct sl
 	return error;
 }
 
+struct error *slim_core(struct session *session, int output, bool packed, struct slim_sizes *ret,
+			uint64_t *ret_packed)
+{
+	*ret_packed = 0;
+	return packed ? write_packed(session, output, ret, ret_packed)
+		      : write_core(session, output, ret);
+}
+
 static struct error *write_output(struct session *session, const struct slim_arguments *arguments,
 				  struct slim_sizes *ret)
 {
@@ -126,10 +134,8 @@ static struct error *write_output(struct session *session, const struct slim_arg
 	if (output_file_begin_named(path, &file) < 0)
 		return errno == EEXIST ? error_create(ERROR_USAGE, "%s is not a regular file", path)
 				       : error_system("%s", path);
-	if (arguments->zstd || ends_with(path, ".zst"))
-		error = write_packed(session, file.fd, ret, &packed);
-	else
-		error = write_core(session, file.fd, ret);
+	error = slim_core(session, file.fd, arguments->zstd || ends_with(path, ".zst"), ret,
+			  &packed);
 	if (!error && (fd = output_file_complete(&file)) < 0)
 		error = error_system("the core cannot get its name");
 	if (error)

@@ -3,6 +3,7 @@
 #include "analyzer/base/temporary.h"
 #include "analyzer/base/text.h"
 #include "cli/live/pack.h"
+#include "cli/live/slim.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
 #include "cli/prompt/switches.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_ZSTD = 256, KEY_PORTABLE, KEY_FORK, KEY_NO_FORK };
+enum { KEY_ZSTD = 256, KEY_PORTABLE, KEY_SLIM, KEY_FORK, KEY_NO_FORK };
 
 static const char DOCUMENTATION[] =
 	"Write a core of a running process, which is stopped only while its memory is copied or cloned.\vThe core has what an analysis needs, like one from the kernel; heapcore, gdb and others can read it. Memory that the program keeps out of cores (MADV_DONTDUMP) is left out.\n"
@@ -25,6 +26,9 @@ static const struct argp_option OPTIONS[] = {
 	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
 	{ "portable", KEY_PORTABLE, NULL, 0,
 	  "Include the parts of the binaries that names need, so that the core can be read on another machine",
+	  0 },
+	{ "slim", KEY_SLIM, NULL, 0,
+	  "Leave out the contents of memory, as heapcore slim does; all of them are in a temporary file meanwhile",
 	  0 },
 	{ "fork", KEY_FORK, NULL, 0,
 	  "Clone the process and write the core from the clone: the process stops for about 20 ms for each GiB. This is the default where it would otherwise stop for more than a second",
@@ -39,6 +43,7 @@ struct snap_options {
 	const char *output;
 	bool zstd;
 	bool portable;
+	bool slim;
 	enum clone_choice clone;
 	bool quiet;
 };
@@ -50,6 +55,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		PLACE('q', PLACE_FLAG, struct snap_options, quiet),
 		PLACE(KEY_ZSTD, PLACE_FLAG, struct snap_options, zstd),
 		PLACE(KEY_PORTABLE, PLACE_FLAG, struct snap_options, portable),
+		PLACE(KEY_SLIM, PLACE_FLAG, struct snap_options, slim),
 		{ 0 },
 	};
 	struct snap_options *options = state->input;
@@ -203,18 +209,38 @@ static void tell(struct session *session, const char *path, pid_t process,
 		process, snapshot->stopped, packed ? "; packed, bytes: " : "", packed ? size : "");
 }
 
-static struct error *snap_packed(struct session *session, pid_t process, int output,
-				 struct core_options options, enum clone_choice clone,
-				 struct snapshot *ret, uint64_t *ret_packed)
+/* Write what answers need of the core in that file, which has no name. */
+static struct error *write_slim(struct session *session, int core, int output, bool packed,
+				uint64_t *ret_packed)
+{
+	_cleanup_(free) char *path = format_text("/proc/self/fd/%d", core);
+	struct slim_sizes sizes;
+
+	struct error *error;
+
+	TRY_MEMORY(path);
+	TRY(session_open(session, path));
+	error = slim_core(session, output, packed, &sizes, ret_packed);
+	/* Doubts about its answers concern who asks for these. */
+	session_close(session);
+	return error;
+}
+
+/* By way of a file without a name. */
+static struct error *snap_changed(struct session *session, pid_t process, int output,
+				  const struct snap_options *options, struct core_options core,
+				  struct snapshot *ret, uint64_t *ret_packed)
 {
 	_cleanup_(close) int fd = -1;
 	struct error *error = open_temporary(&fd);
 
-	options.fd = fd;
+	core.fd = fd;
 	if (!error)
-		error = take_snapshot(session, process, options, clone, ret);
+		error = take_snapshot(session, process, core, options->clone, ret);
 	if (error)
 		return error;
+	if (options->slim)
+		return write_slim(session, fd, output, options->zstd, ret_packed);
 	progress_line_begin(&session->progress);
 	error = pack_zstd(fd, output, &session->progress.progress, ret_packed);
 	progress_line_stop(&session->progress);
@@ -244,9 +270,8 @@ static struct error *snap(struct session *session, const struct snap_options *op
 	TRY_MEMORY(path);
 	TRY(begin_output(path, &file));
 	core.fd = file.fd;
-	if (options->zstd)
-		error = snap_packed(session, process, file.fd, core, options->clone, &snapshot,
-				    &packed);
+	if (options->zstd || options->slim)
+		error = snap_changed(session, process, file.fd, options, core, &snapshot, &packed);
 	else
 		error = take_snapshot(session, process, core, options->clone, &snapshot);
 	if (!error && (fd = output_file_complete(&file)) < 0)

@@ -88,6 +88,10 @@ class SlimTest(LiveTest):
             slim = self.slim(core)
             self.assertEqual(found(slim, everything), set())
             self.check_same(core, slim)
+        living = snap(process, self.path("living"), "--slim", "--fork")
+        self.assertEqual(found(living, everything), set())
+        self.assertEqual(ask(living, "count", "used").stdout, ask(core, "count", "used").stdout)
+        self.assertIn("contents were left out", ask(living, "count", "used").stderr)
 
     def check_same(self, core, slim, *more):
         """What rests on no contents is the same, to the byte."""
