@@ -20,8 +20,11 @@ struct span {
 	const struct heap *heap;
 };
 
-/* The text that is being read goes on in the next word. */
-enum text_state { TEXT_NONE, TEXT_BYTES, TEXT_WIDE };
+/*
+ * At the start of a block any character is text, as it is to those who look at it later; or a text
+ * that is being read goes on in the next word.
+ */
+enum text_state { TEXT_NONE, TEXT_FIRST, TEXT_BYTES, TEXT_WIDE };
 
 static const struct heap *heap_of(const struct slim_rules *rules, arena_number arena)
 {
@@ -35,12 +38,17 @@ static const struct heap *heap_of(const struct slim_rules *rules, arena_number a
 	return NULL;
 }
 
-/* The start of the first block of the region above address; the region's end if there is none. */
-static uint64_t next_block(const struct slim_rules *rules, const struct heap_region *region,
+/* The number of the first block of the region above address, which is in none. */
+static size_t number_above(const struct slim_rules *rules, const struct heap_region *region,
 			   uint64_t address)
 {
 	size_t low = region->first, high = low + region->count;
+	allocation_id below = address > region->start ? allocation_find(rules->index, address - 1)
+						      : NO_ALLOCATION;
 
+	/* Mostly, the one below has just been passed. */
+	if (below != NO_ALLOCATION)
+		return (size_t)below + 1;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -49,8 +57,17 @@ static uint64_t next_block(const struct slim_rules *rules, const struct heap_reg
 		else
 			high = middle;
 	}
-	return low < (size_t)region->first + region->count
-		       ? allocation_start(rules->index, (allocation_id)low)
+	return low;
+}
+
+/* The start of that block; the region's end if there is none. */
+static uint64_t next_block(const struct slim_rules *rules, const struct heap_region *region,
+			   uint64_t address)
+{
+	size_t number = number_above(rules, region, address);
+
+	return number < (size_t)region->first + region->count
+		       ? allocation_start(rules->index, (allocation_id)number)
 		       : region->end;
 }
 
@@ -185,14 +202,18 @@ static unsigned int text_width(const uint8_t *bytes, enum text_state state)
 		return 1;
 	if (state == TEXT_WIDE && (wide > 0 || (bytes[0] == 0 && bytes[1] == 0)))
 		return 2;
-	return narrow >= LEAST_CHARACTERS ? 1 : wide >= LEAST_WIDE ? 2 : 0;
+	if (wide >= LEAST_WIDE)
+		return 2;
+	return narrow >= (state == TEXT_FIRST ? 1 : LEAST_CHARACTERS) ? 1 : 0;
 }
 
 /* Replace text by letters, and what is left behind its end by zeros; false if the word is none. */
 static bool redact_text(const struct slim_rules *rules, const uint8_t *bytes, uint8_t *ret,
 			enum text_state *state)
 {
-	unsigned int each = text_width(bytes, *state);
+	/* Without text, the first bytes are rarely all of ASCII. */
+	bool may_be_text = *state != TEXT_NONE || !(load_word(bytes, 4) & 0x80808080);
+	unsigned int each = may_be_text ? text_width(bytes, *state) : 0;
 	unsigned int count = each ? count_characters(bytes, each) : 0;
 
 	if (!each || !is_terminated(bytes, count, each))
@@ -219,7 +240,7 @@ static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t 
 static void redact_span(const struct slim_rules *rules, const struct span *span, uint64_t address,
 			const uint8_t *bytes, uint64_t size, uint8_t *ret)
 {
-	enum text_state text = TEXT_NONE;
+	enum text_state text = address == span->block.start ? TEXT_FIRST : TEXT_NONE;
 
 	for (uint64_t i = 0; i < size; i += WORD) {
 		uint64_t word = load_word(bytes + i, WORD);

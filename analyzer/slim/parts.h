@@ -13,7 +13,10 @@ struct slim_rules {
 	const struct program *program;
 	const struct heaps *heaps;
 	const struct allocation_index *index;
-	struct range_list mapped;    /* memory that addresses may be of: by address, apart */
+	struct range_list mapped; /* memory that addresses may be of: by address, apart */
+	/* Near the program and near the libraries: most words that are no addresses are in neither.
+	 */
+	struct memory_range bounds[2];
 	struct range_list structure; /* kept as it is, likewise */
 	uint32_t half;		     /* placeholder of each half of a word that is not zero */
 	uint8_t letter;		     /* of each character of text */
@@ -23,8 +26,18 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 void slim_rules_deinit(struct slim_rules *rules);
 DEFINE_DEINIT(slim_rules_deinit, struct slim_rules)
 
+/* slim_is_address() for a word within the bounds. */
+bool slim_is_mapped(const struct slim_rules *rules, uint64_t word);
+
 /* True if the word is an address of memory that the process had, or of its end. */
-bool slim_is_address(const struct slim_rules *rules, uint64_t word);
+static inline bool slim_is_address(const struct slim_rules *rules, uint64_t word)
+{
+	const struct memory_range *bounds = rules->bounds;
+
+	return (word - bounds[0].start <= bounds[0].end - bounds[0].start ||
+		word - bounds[1].start <= bounds[1].end - bounds[1].start) &&
+	       slim_is_mapped(rules, word);
+}
 
 /* The placeholder of a word that is not kept. */
 uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);

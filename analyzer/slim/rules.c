@@ -5,6 +5,26 @@
 
 #include <inttypes.h>
 
+/* Split the mapped memory at the widest gap. */
+static void find_bounds(struct slim_rules *rules)
+{
+	const struct memory_range *ranges = rules->mapped.items;
+	size_t count = rules->mapped.count, split = 0;
+	uint64_t widest = 0;
+
+	if (count == 0)
+		return;
+	for (size_t i = 1; i < count; i++)
+		if (ranges[i].start - ranges[i - 1].end > widest) {
+			widest = ranges[i].start - ranges[i - 1].end;
+			split = i;
+		}
+	rules->bounds[1] = (struct memory_range){ ranges[split].start, ranges[count - 1].end };
+	rules->bounds[0] =
+		split == 0 ? rules->bounds[1]
+			   : (struct memory_range){ ranges[0].start, ranges[split - 1].end };
+}
+
 static struct error *find_mapped(struct slim_rules *rules)
 {
 	struct range_list *list = &rules->mapped;
@@ -16,6 +36,7 @@ static struct error *find_mapped(struct slim_rules *rules)
 					 (struct memory_range){ region->start, region->end }));
 	}
 	list->count = memory_ranges_join(list->items, list->count);
+	find_bounds(rules);
 	return NULL;
 }
 
@@ -179,7 +200,7 @@ void slim_rules_deinit(struct slim_rules *rules)
 	arrays_release(&rules->mapped, &rules->structure);
 }
 
-bool slim_is_address(const struct slim_rules *rules, uint64_t word)
+bool slim_is_mapped(const struct slim_rules *rules, uint64_t word)
 {
 	const struct memory_range *range;
 
