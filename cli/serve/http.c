@@ -23,7 +23,8 @@ struct http {
 	struct microhttpd library;
 	struct MHD_Daemon *daemon;
 	struct guard *guard;
-	struct work *work;
+	struct work *work;		 /* of a core, or: */
+	const struct fleet_pages *fleet; /* else NULL */
 };
 
 /* A request that is being answered. */
@@ -300,11 +301,41 @@ static const struct route {
 	{ "/d3-hierarchy.js", answer_layout },
 };
 
+/* Answer by a page of the fleet; false: there is none of that path. */
+static bool answer_page(const struct exchange *exchange, enum MHD_Result *ret)
+{
+	struct MHD_Response *response = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	bool is_found = false;
+	FILE *out = open_memstream(&text, &size);
+	_cleanup_(error_destroy) struct error *error =
+		out ? fleet_pages_write(exchange->http->fleet, exchange->path,
+					argument_of(exchange, "of"), out, &is_found)
+		    : &error_no_memory;
+
+	if ((out && fclose(out) != 0) || error || !is_found) {
+		free(text);
+		if (error)
+			*ret = respond_error(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
+					     error_message(error));
+		return error;
+	}
+	response = library_of(exchange)->create_response_from_buffer(size, text,
+								     MHD_RESPMEM_MUST_FREE);
+	*ret = respond(exchange, MHD_HTTP_OK, response, "text/html; charset=utf-8");
+	return true;
+}
+
 static enum MHD_Result answer_path(const struct exchange *exchange)
 {
 	const char *path = strcmp(exchange->path, "/") == 0 ? "/page.html" : exchange->path;
+	bool is_fleet = exchange->http->fleet;
+	enum MHD_Result result;
 
-	for (size_t i = 0; i < COUNT_OF(routes); i++)
+	if (is_fleet && answer_page(exchange, &result))
+		return result;
+	for (size_t i = 0; !is_fleet && i < COUNT_OF(routes); i++)
 		if (strcmp(path, routes[i].path) == 0)
 			return routes[i].answer(exchange);
 	for (const struct page_file *file = page_files; file->path; file++)
@@ -412,7 +443,8 @@ static enum MHD_Result take_request(void *data, struct MHD_Connection *connectio
 	return answer(&exchange, method, line->is_refused);
 }
 
-struct error *http_start(int socket, struct guard *guard, struct work *work, struct http **ret)
+struct error *http_start(int socket, struct guard *guard, struct work *work,
+			 const struct fleet_pages *fleet, struct http **ret)
 {
 	_cleanup_(free) struct http *http = calloc(1, sizeof(*http));
 
@@ -420,6 +452,7 @@ struct error *http_start(int socket, struct guard *guard, struct work *work, str
 	TRY(microhttpd_load(&http->library));
 	http->guard = guard;
 	http->work = work;
+	http->fleet = fleet;
 	http->daemon = http->library.start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0,
 		NULL, NULL, take_request, http, MHD_OPTION_LISTEN_SOCKET, socket,

@@ -5,13 +5,18 @@
  */
 #pragma once
 
+#include "cli/serve/fleet_pages.h"
 #include "cli/serve/guard.h"
 #include "cli/serve/work.h"
 
 struct http;
 
-/* Answer what comes to the socket, which is listened at and taken. The others are borrowed. */
-struct error *http_start(int socket, struct guard *guard, struct work *work, struct http **ret);
+/*
+ * Answer what comes to the socket, which is listened at and taken: of the core that is worked on,
+ * or of a fleet; the other one is NULL. The others are borrowed.
+ */
+struct error *http_start(int socket, struct guard *guard, struct work *work,
+			 const struct fleet_pages *fleet, struct http **ret);
 
 /* After work_stop(): no answer waits for a job any more. */
 void http_stop(struct http *http);

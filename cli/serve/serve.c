@@ -5,6 +5,7 @@
 #include "cli/prompt/captured.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/switches.h"
+#include "cli/serve/fleet_pages.h"
 #include "cli/serve/guard.h"
 #include "cli/serve/http.h"
 #include "cli/serve/listen.h"
@@ -32,7 +33,7 @@ enum {
 };
 
 static const char DOCUMENTATION[] =
-	"Examine CORE with a browser: the address is printed, and opened if there is a desktop. The analysis stays in memory until Ctrl-C. OLD cores are offered for comparison.\v"
+	"Examine CORE, or a fleet's file, with a browser: the address is printed, and opened if there is a desktop. The analysis stays in memory until Ctrl-C. OLD cores are offered for comparison.\v"
 	"Only this machine can connect, unless --listen says otherwise, and only with the token in the printed address. Commands only read: none writes files or runs programs. Answers hold contents of memory, unless --no-content is given.";
 
 struct serve_options {
@@ -220,6 +221,8 @@ static struct error *serve_at(struct session *session, const struct serve_option
 			      const struct listener *listener)
 {
 	const struct older_cores older = { given->older, given->older_count };
+	const struct fleet_pages fleet = { given->core, given->no_content };
+	bool is_fleet = fleet_pages_are_at(given->core);
 	_cleanup_(close) int signals = catch_signals(), failed = eventfd(0, EFD_CLOEXEC);
 	struct work *work = NULL;
 	struct http *http = NULL;
@@ -230,17 +233,19 @@ static struct error *serve_at(struct session *session, const struct serve_option
 	if (signals < 0 || failed < 0 ||
 	    !guard_init(&guard, listener->path ? NULL : listener->address, listener->port))
 		return error_system("the server");
-	TRY(work_start(session, given->core, &older, failed, &work));
-	error = http_start(listener->socket, &guard, work, &http);
+	if (!is_fleet)
+		TRY(work_start(session, given->core, &older, failed, &work));
+	error = http_start(listener->socket, &guard, work, is_fleet ? &fleet : NULL, &http);
 	if (!error) {
 		print_address(listener, &guard);
 		format_address(listener, guard.once, address, sizeof(address));
 		if (!given->no_open && !listener->path && has_desktop())
 			open_browser(address);
 		wait_for_end(signals, failed);
-		error = work_failure(work);
+		error = work ? work_failure(work) : NULL;
 	}
-	work_stop(work);
+	if (work)
+		work_stop(work);
 	if (http)
 		http_stop(http);
 	return error;
