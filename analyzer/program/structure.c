@@ -85,6 +85,23 @@ static struct error *visit_descriptor(const struct visitor *visitor, uint64_t ad
 	return visitor->visit(visitor->data, descriptor.block, 3 * (uint64_t)word);
 }
 
+/*
+ * A table has addresses, counts and -1. Its size is what another word says: what is no such number
+ * is not the loader's.
+ */
+static struct error *visit_table(const struct visitor *visitor, struct memory_range table)
+{
+	const struct image *image = visitor->program->image;
+	unsigned int word = image_word_size(image);
+	uint64_t value;
+
+	for (uint64_t i = table.start; i < table.end; i += word) {
+		if (image_read_word(image, i, &value) && value + 1 <= UINT32_MAX)
+			TRY(visitor->visit(visitor->data, i, word));
+	}
+	return NULL;
+}
+
 static struct error *visit_threads(const struct visitor *visitor)
 {
 	const struct program *program = visitor->program;
@@ -96,7 +113,7 @@ static struct error *visit_threads(const struct visitor *visitor)
 			continue;
 		TRY(visit_descriptor(visitor, thread_descriptor(program, thread->thread_pointer)));
 		if (thread_table(program, thread, &table))
-			TRY(visitor->visit(visitor->data, table.start, table.end - table.start));
+			TRY(visit_table(visitor, table));
 	}
 	list_for_each(stack, program->stacks, program->stack_count) {
 		if (stack->descriptor)

@@ -5,8 +5,12 @@
 
 enum { WORD = sizeof(uint64_t) };
 
-/* Between blocks there are their heads, of so many bytes at most; else nobody knows what it is. */
+/*
+ * Between blocks there are their heads, of so many bytes at most, which have sizes below that.
+ * After damage it may be anything.
+ */
 enum { MOST_OF_HEAD = 64 };
+static const uint64_t MOST_SIZE = UINT64_C(1) << 40;
 
 /* A text has so many characters in its first word, at least. */
 enum { LEAST_CHARACTERS = 4, LEAST_WIDE = 2 };
@@ -16,6 +20,7 @@ struct span {
 	uint64_t end;
 	enum slim_origin origin;
 	bool whole;	    /* it stays as it is */
+	bool is_head;	    /* of blocks: sizes stay */
 	struct block block; /* if it is in one; with size 0, not */
 	const struct heap *heap;
 };
@@ -101,7 +106,7 @@ static struct span span_in_heap(const struct slim_rules *rules, const struct hea
 	if (id != NO_ALLOCATION)
 		return span_of_block(rules, region, id, address);
 	end = next_block(rules, region, address);
-	return (struct span){ end, SLIM_ALLOCATOR, .whole = end - address <= MOST_OF_HEAD };
+	return (struct span){ end, SLIM_ALLOCATOR, .is_head = end - address <= MOST_OF_HEAD };
 }
 
 /* The heap region that begins next above address. */
@@ -246,6 +251,7 @@ static void redact_span(const struct slim_rules *rules, const struct span *span,
 		uint64_t word = load_word(bytes + i, WORD);
 
 		if (word == 0 || slim_is_address(rules, word) ||
+		    (span->is_head && word < MOST_SIZE) ||
 		    (span->block.size && is_of_allocator(span, address + i, word))) {
 			memcpy(ret + i, &word, WORD);
 			text = TEXT_NONE;

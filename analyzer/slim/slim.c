@@ -12,6 +12,9 @@
 
 enum { PIECE_BYTES = 1 << 19 }; /* fits into the second-level cache */
 
+/* More than a process has. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 57;
+
 /* Memory of one region, to be redacted at once. */
 struct piece {
 	uint64_t address, size; /* of the dump's memory */
@@ -31,6 +34,7 @@ struct slim_writer {
 	unsigned int threads;
 	struct slim_tally (*tallies)[SLIM_ORIGINS]; /* of each thread */
 	uint64_t file;				    /* its size */
+	uint64_t taken; /* bytes of the dump that segments had: no two share any */
 };
 
 static void writer_deinit(struct slim_writer *writer)
@@ -103,10 +107,15 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 	uint64_t size = present(image, segment->p_offset, segment->p_filesz);
 	struct slim_tally *notes = &writer->tallies[0][SLIM_NOTES];
 
+	if (segment->p_type != PT_NOTE && segment->p_type != PT_LOAD)
+		return NULL;
+	if (size > image->size - writer->taken || segment->p_filesz > MOST_BYTES)
+		return error_create(ERROR_BAD_DUMP, "has segments that share memory of it, or are too large");
+	writer->taken += size;
 	if (segment->p_type == PT_NOTE)
 		return slim_notes_add(&writer->notes, &writer->rules,
 				      image->bytes + (size ? segment->p_offset : 0), size, notes);
-	if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
+	if (segment->p_memsz == 0)
 		return NULL;
 	return LIST_APPEND(writer->segments, writer->segment_count, *segment);
 }
@@ -148,23 +157,20 @@ static uint64_t headers_size(const struct slim_writer *writer)
 /* Say where everything goes: each segment keeps its size, as far as the dump has it. */
 static struct error *plan(struct slim_writer *writer)
 {
-	uint64_t offset = page_above(headers_size(writer) + writer->notes.size), taken = 0;
+	uint64_t offset = page_above(headers_size(writer) + writer->notes.size);
 
 	writer->file = offset;
 	for (size_t i = 0; i < writer->segment_count; i++) {
 		Elf64_Phdr *segment = &writer->segments[i];
-		uint64_t size = present(writer->image, segment->p_offset, segment->p_filesz);
+		uint64_t size;
 
-		/* Segments of a core that somebody wrote share no bytes. */
-		if (size > writer->image->size - taken)
-			return error_create(ERROR_BAD_DUMP, "has segments that share memory");
-		taken += size;
+		segment->p_filesz = MIN(segment->p_filesz, segment->p_memsz);
+		size = present(writer->image, segment->p_offset, segment->p_filesz);
 		TRY(add_pieces(writer, segment, size, offset));
 		segment->p_offset = offset;
-		segment->p_filesz = MIN(segment->p_filesz, segment->p_memsz);
 		/* The part that was cut off the dump's end stays missing. */
 		if (size > 0)
-			writer->file = offset + MIN(size, segment->p_filesz);
+			writer->file = offset + size;
 		offset = page_above(offset + segment->p_filesz);
 	}
 	return NULL;

@@ -93,6 +93,8 @@ static struct error *write_core(struct session *session, int fd, struct slim_siz
 	progress_line_begin(&session->progress);
 	error = slim_write(session->analysis, &options, ret);
 	progress_line_stop(&session->progress);
+	if (error && error_code(error) == ERROR_BAD_DUMP)
+		return error_wrap(error, "%s", analysis_image(session->analysis)->path);
 	return error;
 }
 

@@ -154,6 +154,29 @@ class SlimTest(LiveTest):
         for column in "addresses", "structure", "zeros", "left_out":
             self.assertEqual(sum(row[column] for row in rows.values()), total[column])
 
+    def test_what_is_missing_stays_missing(self):
+        process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
+                                           flags=("-pthread",))])
+        core, cut = snap(process, self.path("core")), self.path("cut")
+        with open(core, "rb") as whole, open(cut, "wb") as half:
+            half.write(whole.read(os.path.getsize(core) * 2 // 3))
+        slim = self.slim(cut)
+        for path in cut, slim:
+            self.assertIn("The core is truncated", ask("-t", path, expected=[INCOMPLETE]).stdout)
+        # Two segments with the same bytes are a way to blow up what is written.
+        with open(core, "r+b") as file:
+            head = file.read(64)
+            first, count = (int.from_bytes(head[i:j], "little") for i, j in ((32, 40), (56, 58)))
+            file.seek(first)
+            segments = [file.read(56) for _ in range(count)]
+            largest = max(segments, key=lambda segment: int.from_bytes(segment[32:40], "little"))
+            file.seek(first + 56)
+            for segment in segments[1:]:
+                file.write(segment[:8] + largest[8:16] + segment[16:32] + largest[32:40] +
+                           largest[40:48] + segment[48:])
+        said = ask("slim", core, "-o", slim, expected=[INCOMPLETE]).stderr
+        self.assertIn("has segments that share memory of it", said)
+
     def test_others_read_it(self):
         process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
                                            flags=("-pthread",))])
