@@ -175,6 +175,24 @@ struct frame_visitor {
 	void (*local)(void *data, const struct runtime_local *local); /* NULL: not asked for */
 };
 
+/* A task that has not ended, as of an event loop. Texts are untrusted and borrowed. */
+struct runtime_task {
+	allocation_id id;
+	uint64_t address;
+	const char *name; /* NULL: it has none */
+	const char *class_name;
+	bool is_running;
+	uint64_t awaited; /* the object that its innermost call waits for; 0: none is known */
+	const char *awaited_class, *awaited_name;
+};
+
+/* Gets each task, then its calls, then their end; errors end the visit. */
+struct task_visitor {
+	struct frame_visitor frames;
+	struct error *(*task)(void *data, const struct runtime_task *task);
+	struct error *(*end)(void *data);
+};
+
 /* An exception of a language. Texts are untrusted. */
 struct runtime_exception {
 	const char *state;	/* "while handling", "panic"; NULL: there is no exception */
@@ -339,6 +357,12 @@ struct runtime {
 	/* Optional, with find_fibers(): the calls of one of its fibers that waits. */
 	struct error *(*visit_fiber_frames)(struct object_space *space, const struct fiber *fiber,
 					    const struct frame_visitor *visitor);
+	/*
+	 * Optional: visit tasks that wait beside threads, by address, with their calls. Called only
+	 * if has_objects.
+	 */
+	struct error *(*visit_tasks)(struct object_space *space,
+				     const struct task_visitor *visitor);
 	/*
 	 * Optional: add the objects to ret that programs reach by a name alone that lasts: modules,
 	 * global variables. Called only if has_objects.

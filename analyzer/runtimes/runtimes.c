@@ -682,6 +682,16 @@ struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, 
 		       : NULL;
 }
 
+struct error *runtimes_visit_tasks(const struct runtimes *list, size_t number,
+				   const struct task_visitor *visitor)
+{
+	struct object_space *space = list->spaces[number];
+
+	return space->has_objects && space->runtime->visit_tasks
+		       ? space->runtime->visit_tasks(space, visitor)
+		       : NULL;
+}
+
 struct error *runtimes_find_exception(const struct runtimes *list, size_t number, uint32_t thread,
 				      const struct frame_visitor *visitor,
 				      struct runtime_exception *ret)

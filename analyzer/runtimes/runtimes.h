@@ -135,6 +135,10 @@ bool runtimes_have_frames(const struct runtime *const *kinds, const struct progr
 struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, uint32_t thread,
 				    const struct frame_visitor *visitor);
 
+/* Visit the tasks of the number-th runtime's language, see its slot. */
+struct error *runtimes_visit_tasks(const struct runtimes *list, size_t number,
+				   const struct task_visitor *visitor);
+
 /* The exception of the thread in the number-th runtime's language, see its slot. */
 struct error *runtimes_find_exception(const struct runtimes *list, size_t number, uint32_t thread,
 				      const struct frame_visitor *visitor,

@@ -4,15 +4,17 @@
 
 struct backtrace_arguments {
 	bool has_thread;
-	uint64_t thread; /* the kernel's number of it */
-	uint64_t limit;	 /* of calls; 0: none */
-	bool fibers;	 /* instead */
+	uint64_t thread;    /* the kernel's number of it */
+	uint64_t limit;	    /* of calls; 0: none */
+	bool fibers, tasks; /* instead */
 	bool locals;
 };
 
 static const struct argp_option options[] = {
 	{ "limit", 'l', "N", 0, "Show at most N calls of each thread", 0 },
 	{ "fibers", 'F', NULL, 0, "Show the calls of fibers instead", 0 },
+	{ "tasks", 'T', NULL, 0,
+	  "Show tasks of event loops instead, what each waits for and retains", 0 },
 	{ "locals", 'L', NULL, 0, "Show variables of functions in the interpreter's language", 0 },
 	{ 0 },
 };
@@ -20,6 +22,7 @@ static const struct argp_option options[] = {
 static const struct switch_place places[] = {
 	PLACE('l', PLACE_COUNT, struct backtrace_arguments, limit),
 	PLACE('F', PLACE_FLAG, struct backtrace_arguments, fibers),
+	PLACE('T', PLACE_FLAG, struct backtrace_arguments, tasks),
 	PLACE('L', PLACE_FLAG, struct backtrace_arguments, locals),
 	{ 0 },
 };
@@ -69,6 +72,14 @@ static struct error *write_fibers(struct analysis *analysis,
 	return NULL;
 }
 
+static struct error *write_tasks(struct analysis *analysis,
+				 const struct backtrace_arguments *arguments, struct report *report)
+{
+	TRY(analysis_need(analysis, STAGE_OBJECTS));
+	TRY(analysis_need(analysis, STAGE_RETAINED));
+	return tasks_write(analysis, arguments->limit, arguments->locals, report);
+}
+
 static struct error *backtrace_run(struct analysis *analysis, const void *input,
 				   struct report *report)
 {
@@ -76,6 +87,8 @@ static struct error *backtrace_run(struct analysis *analysis, const void *input,
 	const struct program *program = analysis_program(analysis);
 	bool found = false;
 
+	if (arguments->tasks)
+		return write_tasks(analysis, arguments, report);
 	if (arguments->fibers)
 		return write_fibers(analysis, arguments, report);
 	for (size_t i = 0; i < program->thread_count; i++) {
@@ -97,7 +110,7 @@ const struct command command_backtrace = {
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20 --locals",
 	.description =
-		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread.",
+		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows the tasks of Python's asyncio that have not ended: the coroutines that await each other, and the bytes that would be freed with the task.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.places = places,

@@ -102,11 +102,13 @@ void thread_write_calls(struct analysis *analysis, uint32_t thread, uint64_t lim
 
 struct frames_writer {
 	struct report *report;
+	struct analysis *analysis;
 	const struct program *program;
 	const char *language;
 	uint32_t thread;
 	uint64_t limit;
-	uint64_t count;	  /* frames visited, including the last */
+	uint64_t count; /* frames visited, including the last */
+	uint64_t tasks;
 	bool is_in_table; /* a table of calls is open; it ends when the variables of a call follow
 			   */
 };
@@ -163,12 +165,12 @@ static void write_local(void *data, const struct runtime_local *local)
 	report_end_table(writer->report);
 }
 
-static struct frames_writer begin_frames(const struct analysis *analysis,
-					 const struct runtime *runtime, uint32_t thread,
-					 uint64_t limit, struct report *report)
+static struct frames_writer begin_frames(struct analysis *analysis, const struct runtime *runtime,
+					 uint32_t thread, uint64_t limit, struct report *report)
 {
 	return (struct frames_writer){
 		.report = report,
+		.analysis = analysis,
 		.program = analysis_program(analysis),
 		.language = runtime->name,
 		.thread = thread,
@@ -250,6 +252,64 @@ struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint6
 	if (!error)
 		rows_left_out(report, "calls", writer.count, limit);
 	return error;
+}
+
+static const struct table task_table = TABLE(
+	"task",
+	"Task {task}[ '{name}'] ({class}), {state}[ for {awaits}][ '{awaited name}'][ {awaited}], retains {retained,} bytes",
+	{ "task", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "class", VALUE_TEXT },
+	{ "state", VALUE_TEXT }, { "awaits", VALUE_TEXT }, { "awaited name", VALUE_TEXT },
+	{ "awaited", VALUE_ADDRESS }, { "retained", VALUE_BYTES });
+
+static struct error *write_task(void *data, const struct runtime_task *task)
+{
+	struct frames_writer *writer = data;
+	struct report *report = writer->report;
+
+	writer->count = 0;
+	writer->tasks++;
+	report_single(report, &task_table, task->address, report_content(report, task->name),
+		      task->class_name, task->is_running ? "running" : "waiting",
+		      task->awaited_class, report_content(report, task->awaited_name),
+		      value_nonzero(task->awaited),
+		      dominators_retained(analysis_dominators(writer->analysis), task->id));
+	return NULL;
+}
+
+static struct error *end_task(void *data)
+{
+	struct frames_writer *writer = data;
+
+	end_frames(writer);
+	rows_left_out(writer->report, "calls", writer->count, writer->limit);
+	calls_end(writer->report);
+	return NULL;
+}
+
+struct error *tasks_write(struct analysis *analysis, uint64_t limit, bool with_locals,
+			  struct report *report)
+{
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		struct frames_writer writer =
+			begin_frames(analysis, runtime_at(runtimes, i), NO_THREAD, limit, report);
+		const struct task_visitor visitor = {
+			{ &writer, write_frame, with_locals ? write_local : NULL },
+			write_task,
+			end_task,
+		};
+
+		TRY(runtimes_visit_tasks(runtimes, i, &visitor));
+		count += writer.tasks;
+	}
+	if (count)
+		return NULL;
+	analysis_note(analysis, "no task of an event loop was found");
+	report_begin_table(report, &task_table);
+	report_end_table(report);
+	return NULL;
 }
 
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, struct report *report)

@@ -32,6 +32,13 @@ void thread_describe(struct analysis *analysis, uint32_t thread, struct report *
 struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint64_t limit,
 				 bool with_locals, struct report *report);
 
+/*
+ * Write the tasks of event loops, what each waits for and retains, and at most limit calls of each.
+ * Needs STAGE_OBJECTS and STAGE_RETAINED.
+ */
+struct error *tasks_write(struct analysis *analysis, uint64_t limit, bool with_locals,
+			  struct report *report);
+
 /* Write the fiber and at most limit calls, all of them if it is 0. calls_end() goes last. */
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit,
 		    struct report *report);

@@ -661,25 +661,103 @@ struct error *python_frames_exception(struct python_threads *threads, struct pyt
 	return reading.error;
 }
 
+/* What a frame that is an object, up to 3.10, does: find_top() says how that is told. */
+static enum python_frame_state state_of_object(struct reading *reading, uint64_t frame)
+{
+	enum { TOP = 72, DEPTH = 80 };
+	uint64_t top;
+	uint32_t depth;
+	bool runs = reading->layout->line_table == LINES_COUNTED
+			    ? view_word(&reading->view, frame + TOP, &top) && top == 0
+			    : read_int(reading, frame + DEPTH, &depth) && (int32_t)depth < 0;
+
+	return runs ? PYTHON_FRAME_RUNS : PYTHON_FRAME_WAITS;
+}
+
+/* The offset of the frame in the generator, as its type says: that counts the frame's head. */
+static uint64_t offset_in_object(struct reading *reading, uint64_t object)
+{
+	enum { SIZE = 32 };
+	uint64_t type, size;
+
+	return view_word(&reading->view, object + WORD, &type) &&
+			       view_word(&reading->view, type + SIZE, &size) &&
+			       size > reading->layout->locals
+		       ? size - reading->layout->locals
+		       : 0;
+}
+
 /*
  * Its frame is within the object from 3.11 on, behind a byte that says whether it waits, and an
- * object of its own before.
+ * object of its own before. 0: it has ended.
  */
-static uint64_t find_suspended(struct reading *reading, uint64_t object, uint64_t size)
+static uint64_t find_frame(struct reading *reading, uint64_t object, uint64_t size,
+			   enum python_frame_state *ret)
 {
 	enum { FRAME = 16, STATE = 5 };
-	uint64_t frame = 0;
+	uint64_t frame = 0, at;
 	int8_t state;
 
-	if (reading->layout->line_table != LINES_LOCATED)
-		return view_word(&reading->view, object + FRAME, &frame) && code_of(reading, frame)
-			       ? frame
-			       : 0;
-	for (uint64_t at = FRAME; at + reading->layout->locals <= size; at += WORD)
-		if (code_of(reading, object + at) &&
-		    view_read(&reading->view, object + at - STATE, &state, sizeof(state)))
-			return state < 0 ? object + at : 0;
-	return 0;
+	*ret = PYTHON_FRAME_ENDED;
+	if (reading->layout->line_table != LINES_LOCATED) {
+		if (!view_word(&reading->view, object + FRAME, &frame) || !code_of(reading, frame))
+			return 0;
+		*ret = state_of_object(reading, frame);
+		return frame;
+	}
+	at = offset_in_object(reading, object);
+	if (at < FRAME || at + reading->layout->locals > size || !code_of(reading, object + at) ||
+	    !view_read(&reading->view, object + at - STATE, &state, sizeof(state)) || state > 0)
+		return 0;
+	*ret = state < 0 ? PYTHON_FRAME_WAITS : PYTHON_FRAME_RUNS;
+	return object + at;
+}
+
+static uint64_t find_suspended(struct reading *reading, uint64_t object, uint64_t size)
+{
+	enum python_frame_state state;
+	uint64_t frame = find_frame(reading, object, size, &state);
+
+	return state == PYTHON_FRAME_WAITS ? frame : 0;
+}
+
+enum python_frame_state python_frames_state(const struct python_threads *threads,
+					    struct python_types *types, uint64_t object,
+					    uint64_t size)
+{
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.layout = threads->layout,
+	};
+	enum python_frame_state state = PYTHON_FRAME_ENDED;
+
+	if (threads->layout)
+		find_frame(&reading, object, size, &state);
+	return state;
+}
+
+struct error *python_frames_visit_coroutine(const struct python_threads *threads,
+					    struct python_types *types, uint64_t object,
+					    uint64_t size, uint64_t number,
+					    const struct frame_visitor *visitor)
+{
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.layout = threads->layout,
+		.visitor = visitor,
+	};
+	enum python_frame_state state;
+	uint64_t frame = threads->layout ? find_frame(&reading, object, size, &state) : 0;
+	uint64_t code = frame ? code_of(&reading, frame) : 0;
+
+	if (!code)
+		return NULL;
+	visit_call(&reading, code, line_of(&reading, frame, code), number);
+	if (visitor->local)
+		visit_locals(&reading, frame, code);
+	return reading.error;
 }
 
 struct error *python_frames_visit_suspended(const struct python_threads *threads,

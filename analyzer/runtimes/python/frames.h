@@ -39,6 +39,18 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 					    struct python_types *types, uint64_t object,
 					    uint64_t size, const struct frame_visitor *visitor);
 
+/* The state of the frame of a generator or coroutine. */
+enum python_frame_state { PYTHON_FRAME_WAITS, PYTHON_FRAME_RUNS, PYTHON_FRAME_ENDED };
+enum python_frame_state python_frames_state(const struct python_threads *threads,
+					    struct python_types *types, uint64_t object,
+					    uint64_t size);
+
+/* Visit its call, which gets that number, and its variables; likewise. */
+struct error *python_frames_visit_coroutine(const struct python_threads *threads,
+					    struct python_types *types, uint64_t object,
+					    uint64_t size, uint64_t number,
+					    const struct frame_visitor *visitor);
+
 /* The object that a coroutine waits for; 0: none, or it is not known. Otherwise likewise. */
 uint64_t python_frames_awaited(const struct python_threads *threads, struct python_types *types,
 			       uint64_t object, uint64_t size);

@@ -1,5 +1,5 @@
 /*
- * Who allocated the objects of Python, where the program traces that by tracemalloc.
+ * Finds who allocated the objects of Python, where the program traces that by tracemalloc.
  */
 #pragma once
 
