@@ -358,6 +358,14 @@ struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_contex
 extern const struct noting jemalloc_noting;
 
 /*
+ * structure.c: the slots for cores without contents.
+ */
+
+struct error *jemalloc_visit_structure(const struct heap *base, program_range_visitor *visit,
+				       void *data);
+bool jemalloc_wrote(const struct heap *base, struct block block, uint64_t offset, uint64_t word);
+
+/*
  * tell.c: addresses in words.
  */
 

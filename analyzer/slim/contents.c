@@ -241,11 +241,27 @@ static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t 
 	       heap->allocator->wrote(heap, span->block, offset, word);
 }
 
+/*
+ * The state in which the words from address on, which need not be the first of the block, begin:
+ * memory is cut anywhere. The word below is there if it is of the same block.
+ */
+static enum text_state state_at(const struct span *span, uint64_t address, const uint8_t *bytes)
+{
+	if (address == span->block.start)
+		return TEXT_FIRST;
+	if (address - span->block.start >= span->block.size)
+		return TEXT_NONE;
+	if (count_characters(bytes - WORD, 1) == WORD)
+		return TEXT_BYTES;
+	return count_characters(bytes - WORD, 2) == WORD / 2 ? TEXT_WIDE : TEXT_NONE;
+}
+
 /* Redact the words of a span, but for structure, from position on. */
 static void redact_span(const struct slim_rules *rules, const struct span *span, uint64_t address,
 			const uint8_t *bytes, uint64_t size, uint8_t *ret)
 {
-	enum text_state text = address == span->block.start ? TEXT_FIRST : TEXT_NONE;
+	enum text_state text =
+		span->origin == SLIM_USED ? state_at(span, address, bytes) : TEXT_NONE;
 
 	for (uint64_t i = 0; i < size; i += WORD) {
 		uint64_t word = load_word(bytes + i, WORD);

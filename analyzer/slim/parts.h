@@ -43,8 +43,8 @@ static inline bool slim_is_address(const struct slim_rules *rules, uint64_t word
 uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);
 
 /*
- * Redact size bytes of memory at address, in one region of the dump; ret has as much room. Both
- * are multiples of 8. Adds to the tallies of all origins.
+ * Redact size bytes of memory at address, in one region of the dump, where 8 bytes more can be read
+ * below; ret has as much room. Both are multiples of 8. Adds to the tallies of all origins.
  */
 void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
 		 uint64_t size, uint8_t *ret, struct slim_tally *tallies);

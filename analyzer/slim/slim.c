@@ -109,8 +109,12 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 
 	if (segment->p_type != PT_NOTE && segment->p_type != PT_LOAD)
 		return NULL;
-	if (size > image->size - writer->taken || segment->p_filesz > MOST_BYTES)
-		return error_create(ERROR_BAD_DUMP, "has segments that share memory of it, or are too large");
+	/* None has the ELF header, so that there are bytes below each. */
+	if (size > image->size - writer->taken || segment->p_filesz > MOST_BYTES ||
+	    (size > 0 && segment->p_offset < sizeof(Elf64_Ehdr)))
+		return error_create(
+			ERROR_BAD_DUMP,
+			"has segments that share bytes with others or the header, or are too large");
 	writer->taken += size;
 	if (segment->p_type == PT_NOTE)
 		return slim_notes_add(&writer->notes, &writer->rules,

@@ -4,6 +4,7 @@ heapcore slim: no secret that a program has anywhere is in the new core, which
 heapcore, gdb and readelf read, and of which heapcore says the same.
 """
 
+import glob
 import json
 import os
 import random
@@ -68,7 +69,7 @@ class SlimTest(LiveTest):
         text = ask("slim", "--audit", "--format", "json", core).stdout
         return json.loads(text)["tables"][0]["rows"]
 
-    def start_with_secrets(self, secrets):
+    def start_with_secrets(self, secrets, **variables):
         program = self.compile("secrets", "secrets.c", flags=("-O1", "-pthread"))
         path = self.path("secrets.txt")
         with open(path, "w", encoding="ascii") as file:
@@ -76,7 +77,7 @@ class SlimTest(LiveTest):
                             for secret in shape)
         tokens = [token.decode() for token in secrets["token"]]
         return self.start([program, path, *tokens[:50], "--password=" + tokens[50]],
-                          TOKENS=" ".join(tokens[51:100]), TOKEN=tokens[101])
+                          TOKENS=" ".join(tokens[51:100]), TOKEN=tokens[101], **variables)
 
     def test_no_secret_is_left(self):
         secrets = make_secrets()
@@ -92,6 +93,21 @@ class SlimTest(LiveTest):
         self.assertEqual(found(living, everything), set())
         self.assertEqual(ask(living, "count", "used").stdout, ask(core, "count", "used").stdout)
         self.assertIn("contents were left out", ask(living, "count", "used").stderr)
+
+    def test_no_secret_is_left_by_jemalloc(self):
+        library = glob.glob("/usr/lib/*/libjemalloc.so.2")
+        if not library:
+            raise Skipped("there is no jemalloc")
+        secrets = make_secrets()
+        everything = [secret for shape in secrets.values() for secret in shape]
+        process = self.start_with_secrets(secrets, LD_PRELOAD=library[0])
+        os.unlink(self.path("secrets.txt"))
+        core = snap(process, self.path("core"))
+        self.assertEqual(len(found(core, everything)), len(everything))
+        slim = self.slim(core)
+        self.assertEqual(found(slim, everything), set())
+        self.check_same(core, slim)
+        self.assertIn("jemalloc", ask(slim, "bill").stdout)
 
     def check_same(self, core, slim, *more):
         """What rests on no contents is the same, to the byte."""
@@ -175,7 +191,7 @@ class SlimTest(LiveTest):
                 file.write(segment[:8] + largest[8:16] + segment[16:32] + largest[32:40] +
                            largest[40:48] + segment[48:])
         said = ask("slim", core, "-o", slim, expected=[INCOMPLETE]).stderr
-        self.assertIn("has segments that share memory of it", said)
+        self.assertIn("has segments that share bytes", said)
 
     def test_others_read_it(self):
         process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
