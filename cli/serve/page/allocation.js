@@ -56,6 +56,9 @@
 	}
 	const dominated = (start) => "sql SELECT d.address, a.kind, d.size, d.retained, d.retained_count FROM dominator AS d JOIN allocation AS a USING (id) " +
 		`WHERE d.parent = (SELECT id FROM allocation WHERE address = ${start}) ORDER BY d.retained DESC`;
+	/* What an object of a language has by name, key or number */
+	const items = (start) => "sql SELECT i.name, i.class, i.value, i.length, a.address FROM item AS i LEFT JOIN allocation AS a ON a.id = i.target " +
+		`WHERE i.id = (SELECT id FROM allocation WHERE address = ${start})`;
 	async function neighbours(view, work, words) {
 		const answer = await work.run(words);
 		const table = await withKinds(work, page.tableOf(answer, "allocation"));
@@ -80,7 +83,10 @@
 		await view.part("", async (work) => [facts(described, isUsed ? await retainedBy(work, start) : null)]);
 		if (isUsed) {
 			await view.part("Path from a root", async (work) => pathSection(await work.run(`path ${start}`), await work.run(`explain ${start}`)));
-			await view.part("Fields", async (work) => any(view, only(page.tableOf(await work.run(`show ${start}`), "member"), ["offset", "type", "member", "value"])));
+			await view.part("Fields", async (work) => {
+				const members = only(page.tableOf(await work.run(`show ${start}`), "member"), ["offset", "type", "member", "value"]);
+				return any(view, members.rows.length ? members : page.tableOf(await work.run(items(start), Number(view.values.from) || 0), "result"));
+			});
 		}
 		await view.part("Contents", (work) => memory(view, work, start, isAllocation ? described.size : 0));
 		if (!isAllocation) return;
