@@ -262,6 +262,7 @@ const struct allocator allocator_tcmalloc = {
 	.narrow = true,
 	.alignment = ALIGNMENT,
 	.heap_size = sizeof(struct tcmalloc_heap),
+	.noting = &tcmalloc_noting,
 	.spare = tcmalloc_visit_spare,
 	FILL_SLOTS(tcmalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
 		   free_kind, size_fits, lives_in, tell),

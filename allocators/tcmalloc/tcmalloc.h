@@ -187,6 +187,9 @@ static inline uint64_t span_object_count(const struct tcmalloc *tc,
 struct error *tcmalloc_add_blocks(struct tcmalloc *tc, const struct heap_context *context,
 				  arena_number arena, struct block_sink *sink);
 
+/* sampled.c: calls that allocated what was sampled. */
+extern const struct noting tcmalloc_noting;
+
 /*
  * caches.c: what threads, and the central caches for all of them, keep.
  */

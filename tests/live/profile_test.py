@@ -147,5 +147,72 @@ class JemallocTest(LiveTest):
         self.assertIn("nothing in this process noted", ask(core, "profile").stderr)
 
 
+GPERFTOOLS = "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"
+SPANS = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+
+class MallocExtension {
+public:
+	static MallocExtension *instance();
+	void GetHeapSample(std::string *text);
+};
+static void *kept[1000];
+static int count;
+
+static void *small(size_t size)
+{
+	return memset(malloc(size), 1, size);
+}
+static void orders(int number)
+{
+	for (int i = 0; i < number; i++)
+		kept[count++] = small(40 + i % 3 * 100);
+}
+static void images(int number)
+{
+	for (int i = 0; i < number; i++)
+		kept[count++] = calloc(1, 70000 + i);
+}
+int main(int, char **arguments)
+{
+	free(malloc(64 << 20)); /* it reads its settings late, and samples behind 16 MB */
+	orders(600);
+	images(20);
+	for (int i = 0; i < 600; i += 2)
+		free(kept[i]);
+	std::string text;
+	text.reserve(1 << 22);
+	MallocExtension::instance()->GetHeapSample(&text);
+	int file = creat(arguments[1], 0600);
+	write(file, text.data(), text.size());
+	write(1, "ready\\n", 6);
+	return pause();
+}
+"""
+
+
+@unittest.skipUnless(os.path.exists(GPERFTOOLS), "there is no tcmalloc of gperftools")
+class TcmallocTest(LiveTest):
+    def test_profile_is_the_heap_sample_of_tcmalloc(self):
+        dump = self.path("dump")
+        program = self.compile("spans", text=SPANS, compiler="g++",
+                               flags=("-g", "-O0", "-x", "none", GPERFTOOLS))
+        process = self.start([program, dump], TCMALLOC_SAMPLE_PARAMETER="1")
+        core = snap(process, self.path("core"))
+        with open(dump, encoding="ascii") as file:
+            count, size = re.match(r"heap profile: *(\d+): *(\d+) ", file.read()).groups()
+        totals = profile(core)
+        self.assertEqual([sum(total[0] for total in totals.values()),
+                          sum(total[1] for total in totals.values())], [int(size), int(count)])
+        found = {place.split("(")[0].strip(): total for place, total in totals.items()}
+        self.assertEqual(found["small"], [100 * (40 + 140 + 240), 300])
+        self.assertEqual(found["images"], [sum(range(70000, 70020)), 20])
+
+
 if __name__ == "__main__":
     unittest.main()
