@@ -7,9 +7,10 @@ own profiler says.
 import ast
 import os
 import re
+import shutil
 import unittest
 
-from harness import ask, LiveTest, rows, snap
+from harness import ask, environment, INCOMPLETE, LiveTest, rows, run, snap
 from script_stacks_test import PYTHONS
 
 TRACED = """
@@ -52,9 +53,9 @@ os.read(0, 1)
 """
 
 
-def profile(core, *words):
+def profile(core, *words, **options):
     return {row["allocated_by"]: [row["bytes"], row["allocations"]]
-            for row in rows("profile", "-q", core, "profile", *words)}
+            for row in rows("profile", "-q", core, "profile", *words, **options)}
 
 
 class TracemallocTest(LiveTest):
@@ -212,6 +213,82 @@ class TcmallocTest(LiveTest):
         found = {place.split("(")[0].strip(): total for place, total in totals.items()}
         self.assertEqual(found["small"], [100 * (40 + 140 + 240), 300])
         self.assertEqual(found["images"], [sum(range(70000, 70020)), 20])
+
+
+GO = """
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"time"
+)
+
+type order struct {
+	number int
+	text   [200]byte
+}
+
+var kept []*order
+
+//go:noinline
+func orders(count int) {
+	for i := 0; i < count; i++ {
+		made := &order{number: i}
+		if i%2 == 0 {
+			kept = append(kept, made)
+		}
+	}
+}
+
+func main() {
+	runtime.MemProfileRate = RATE
+	kept = make([]*order, 0, 5000)
+	orders(6000)
+	debug.SetGCPercent(-1)
+	runtime.GC()
+	file, _ := os.Create(os.Args[1])
+	pprof.Lookup("heap").WriteTo(file, 1)
+	file.Close()
+	fmt.Println("ready")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+"""
+
+
+@unittest.skipUnless(shutil.which("go"), "there is no go")
+class GoTest(LiveTest):
+    def check(self, rate):
+        source, dump = self.path("orders.go"), self.path("dump")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(GO.replace("RATE", str(rate)))
+        built = run("go", "build", "-o", self.path("orders"), source,
+                    env=environment(GOCACHE=self.path("cache")))
+        self.assertEqual(built.returncode, 0, built.stderr)
+        core = snap(self.start([self.path("orders"), dump]), self.path("core"))
+        with open(dump, encoding="utf-8") as file:
+            text = file.read()
+        count, size = re.match(r"heap profile: (\d+): (\d+) ", text).groups()
+        # Its objects are no allocations, which makes answers incomplete.
+        totals = profile(core, expected=(INCOMPLETE,))
+        self.assertEqual([sum(total[0] for total in totals.values()),
+                          sum(total[1] for total in totals.values())], [int(size), int(count)])
+        said = [(int(count), int(size)) for count, size in
+                re.findall(r"(?m)^(\d+): (\d+) \[.*@ 0x", text) if int(count)]
+        made = [total for place, total in totals.items()
+                if re.match(r"main\.orders \(orders.go:\d+\) < main\.main ", place)]
+        self.assertEqual(len(made), 1)
+        self.assertIn((made[0][1], made[0][0]), said)
+        return made[0]
+
+    def test_profile_is_that_of_pprof(self):
+        self.assertEqual(self.check(1), [3000 * 208, 3000])
+        self.check(4096)
 
 
 if __name__ == "__main__":

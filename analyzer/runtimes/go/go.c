@@ -17,6 +17,7 @@
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/unsupported.h"
+#include "analyzer/runtimes/go/profile.h"
 #include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -491,6 +492,7 @@ DECLARE_SLOTS(go, find_exception);
 const struct runtime runtime_go = {
 	.name = "go",
 	.own_code = "runtime.",
+	.noting = &go_noting,
 	.find_exception = go_find_exception,
 	.space_size = sizeof(struct go),
 	.open = open_space,
