@@ -178,16 +178,29 @@ static struct error *write_threads(struct page *page, const char *words)
 		       : NULL;
 }
 
+/* True if there is a count that is more than its holders, which is rare. */
+static struct error *find_lost_counts(struct page *page, bool *ret)
+{
+	TRY(analysis_need(page->analysis, STAGE_LOST_COUNTS));
+	*ret = analysis_lost_counts(page->analysis)->lost.count > 0;
+	return NULL;
+}
+
 static const struct section {
 	const char *title, *text;
 	/* The command of a page of text, and in HTML; NULL: not there. */
 	const char *line, *page;
 	struct error *(*write)(struct page *page,
-			       const char *words); /* NULL: as the command does */
+			       const char *words);		 /* NULL: as the command does */
+	struct error *(*is_there)(struct page *page, bool *ret); /* NULL: it always is */
 } sections[] = {
 	{ "Overview", NULL, NULL, "", write_overview },
 	{ "What leaked", "Nothing refers to these any more, so the program cannot free them.",
 	  "summarize leakroots --limit 5", "summarize leakroots --limit 200", NULL },
+	{ "Counts that are more than their holders",
+	  "A reference that was counted is gone, so nothing will free these.",
+	  "summarize lostcount --limit 5", "summarize lostcount --limit 200", NULL,
+	  find_lost_counts },
 	{ "Who holds the memory",
 	  "Each line is what the line above alone holds, large objects by themselves, others by kind; 'retained' is what would be freed with it.",
 	  "tree", "tree", write_tree },
@@ -256,8 +269,11 @@ static struct error *write_sections(struct page *page, const struct report_argum
 		TRY(overview_write(page->analysis, page->report));
 	for (size_t i = 0; i < COUNT_OF(sections); i++) {
 		const char *words = page->is_html ? sections[i].page : sections[i].line;
+		bool is_there = words;
 
-		if (words)
+		if (words && sections[i].is_there)
+			TRY(sections[i].is_there(page, &is_there));
+		if (is_there)
 			TRY(write_section(page, &sections[i], words));
 		/* A report with an older core is about what grew. */
 		if (i == 0 && arguments->path_count)

@@ -211,6 +211,9 @@ class LostCountsTest(LiveTest):
         self.assertEqual(planted - found, set())
         self.assertRegex(ask("-q", core, "describe", "lostcount", "--limit", "1").stdout,
                          r"kept by a count of \d references, of which \d were found: lost 1\.")
+        text = ask("-q", "report", core).stdout
+        self.assertRegex(text, r"\nCounts that are more than their holders \(summarize lostcount.*\n"
+                               r".*doc.* has 500 instances")
         lost = rows("result", "-q", core, "sql", "SELECT * FROM lost_count")
         self.assertEqual({row["count"] - row["found"] for row in lost}, {1})
 

@@ -97,6 +97,7 @@ class ReportTest(LiveTest):
     def test_as_text(self):
         core = self.core()
         text = ask("-q", "report", core).stdout
+        self.assertNotIn("more than their holders", text)
         self.assertRegex(text, r"\n7,208   36 %  conns \(owners\) +100 struct conn\n")
         for line in ask("-q", core, "tree", "--depth", "3", "--top", "4",
                         "--min-retained", "195").stdout.splitlines():

@@ -661,7 +661,7 @@ struct error *python_frames_exception(struct python_threads *threads, struct pyt
 	return reading.error;
 }
 
-/* What a frame that is an object, up to 3.10, does: find_top() says how that is told. */
+/* The state of a frame that is an object, up to 3.10: find_top() has the members. */
 static enum python_frame_state state_of_object(struct reading *reading, uint64_t frame)
 {
 	enum { TOP = 72, DEPTH = 80 };
