@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { MEMORY_TAGS = PT_LOPROC + 2 }; /* PT_AARCH64_MEMTAG_MTE, if arch->tag_bits */
+
 static inline size_t elf_segment_size(const Elf64_Ehdr *header)
 {
 	return header->e_ident[EI_CLASS] == ELFCLASS32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);

@@ -17,6 +17,8 @@ struct slim_rules {
 	/* Near the program and near the libraries: most words that are no addresses are in neither.
 	 */
 	struct memory_range bounds[2];
+	uint64_t ignored_bits;	     /* of a pointer to data, which are no part of the address */
+	bool has_signatures;	     /* pointers to code have */
 	struct range_list structure; /* kept as it is, likewise */
 	uint32_t half;		     /* placeholder of each half of a word that is not zero */
 	uint8_t letter;		     /* of each character of text */
@@ -29,14 +31,20 @@ DEFINE_DEINIT(slim_rules_deinit, struct slim_rules)
 /* slim_is_address() for a word within the bounds. */
 bool slim_is_mapped(const struct slim_rules *rules, uint64_t word);
 
+/* True if it is an address of code with a signature. */
+bool slim_is_signed(const struct slim_rules *rules, uint64_t word);
+
 /* True if the word is an address of memory that the process had, or of its end. */
 static inline bool slim_is_address(const struct slim_rules *rules, uint64_t word)
 {
 	const struct memory_range *bounds = rules->bounds;
+	uint64_t address = word & ~rules->ignored_bits;
 
-	return (word - bounds[0].start <= bounds[0].end - bounds[0].start ||
-		word - bounds[1].start <= bounds[1].end - bounds[1].start) &&
-	       slim_is_mapped(rules, word);
+	if ((address - bounds[0].start <= bounds[0].end - bounds[0].start ||
+	     address - bounds[1].start <= bounds[1].end - bounds[1].start) &&
+	    slim_is_mapped(rules, address))
+		return true;
+	return rules->has_signatures && slim_is_signed(rules, word);
 }
 
 /* The placeholder of a word that is not kept. */

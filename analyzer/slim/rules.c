@@ -184,6 +184,8 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	rules->program = analysis_program(analysis);
 	rules->heaps = analysis_heaps(analysis);
 	rules->index = analysis_index(analysis);
+	rules->ignored_bits = rules->program->ignored_bits;
+	rules->has_signatures = rules->program->code_signature != 0;
 	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure);
 	TRY(check_supported(rules, analysis));
 	TRY(heaps_wake(rules->heaps));
@@ -209,6 +211,11 @@ bool slim_is_mapped(const struct slim_rules *rules, uint64_t word)
 	range = LIST_LAST(rules->mapped.items, rules->mapped.count, start, word);
 	/* The end of something is an address, too. */
 	return range && word <= range->end;
+}
+
+bool slim_is_signed(const struct slim_rules *rules, uint64_t word)
+{
+	return program_unsigned(rules->program, word) != word;
 }
 
 uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word)

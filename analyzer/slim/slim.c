@@ -4,6 +4,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/temporary.h"
+#include "analyzer/image/elf_headers.h"
 #include "analyzer/slim/parts.h"
 
 #include <elf.h>
@@ -107,6 +108,12 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 	uint64_t size = present(image, segment->p_offset, segment->p_filesz);
 	struct slim_tally *notes = &writer->tallies[0][SLIM_NOTES];
 
+	/* That memory has tags is all that is to be known of them. */
+	if (segment->p_type == MEMORY_TAGS && image->arch->tag_bits)
+		return LIST_APPEND(writer->segments, writer->segment_count,
+				   (Elf64_Phdr){ .p_type = MEMORY_TAGS,
+						 .p_vaddr = segment->p_vaddr,
+						 .p_memsz = segment->p_memsz });
 	if (segment->p_type != PT_NOTE && segment->p_type != PT_LOAD)
 		return NULL;
 	/* None has the ELF header, so that there are bytes below each. */

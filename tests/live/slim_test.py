@@ -6,6 +6,7 @@ heapcore, gdb and readelf read, and of which heapcore says the same.
 
 import glob
 import json
+import lzma
 import os
 import random
 import re
@@ -13,7 +14,8 @@ import shutil
 import unittest
 import zlib
 
-from harness import FOUND, INCOMPLETE, USAGE, LiveTest, Skipped, ask, gcore, run, snap
+from harness import (FOUND, HEAPCORE, INCOMPLETE, ROOT, USAGE, LiveTest, Skipped, ask, gcore, run,
+                     snap)
 
 SHAPE = 200  # secrets of each shape
 WINDOW = 8   # bytes of a secret that must not be found in a row
@@ -117,6 +119,26 @@ class SlimTest(LiveTest):
             whole = ask("--no-content", core, *command.split())
             answer = ask(slim, *command.split())
             self.assertEqual(answer.stdout.replace(slim, core), whole.stdout, command)
+
+    def test_the_same_of_other_machines(self):
+        """Pointers with tags and signatures, heaps with memory tags, a static program."""
+        for name in ("bookworm-small-aarch64_tags", "bookworm-tagged_pointers-aarch64_kernel",
+                     "trixie-small-riscv64_kernel", "bookworm-small-static"):
+            core = self.path(f"{name}.core")
+            with lzma.open(f"{ROOT}/testdata/cores/{name}.core.xz") as packed, \
+                    open(core, "wb") as file:
+                shutil.copyfileobj(packed, file)
+            slim = self.slim(core)
+            for command in ("count used", "count leaked", "bill", "list leakroots", "backtrace"):
+                answers = [run(HEAPCORE, "-q", "--no-content", path, *command.split())
+                           for path in (core, slim)]
+                self.assertEqual(answers[0].stdout, answers[1].stdout, (name, command))
+                self.assertEqual(answers[0].returncode, answers[1].returncode, (name, command))
+
+    def test_words_of_4_bytes_are_refused(self):
+        core = f"{ROOT}/testdata/cores/bookworm-small-musl_i386.core.xz"
+        said = ask("slim", core, "--audit", expected=[INCOMPLETE]).stderr
+        self.assertIn("too many numbers look like addresses", said)
 
     def fingerprints(self, core):
         said = ask(core, "gate", "--max-leaked", "0", expected=[FOUND]).stdout

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY_TAGS = PT_LOPROC + 2 }; /* PT_AARCH64_MEMTAG_MTE */
-
 struct core {
 	uint8_t *bytes;
 	size_t size;
