@@ -165,7 +165,15 @@ static struct error *write_tree(struct page *page, const char *words)
 
 static struct error *write_largest(struct page *page, const char *words)
 {
-	return largest_rows(page->analysis, &page->holders, MOST_OF_PAGE, page->report);
+	struct error *error =
+		largest_rows(page->analysis, &page->holders, MOST_OF_PAGE, page->report);
+
+	/* The other sections are worth a page without this one. */
+	if (!error || error_code(error) != ERROR_NO_MEMORY)
+		return error;
+	rows_text(page->report, error_message(error));
+	error_destroy(error);
+	return NULL;
 }
 
 static struct error *write_threads(struct page *page, const char *words)
