@@ -469,9 +469,22 @@ static struct error *choose_both(struct store *store, const struct fleet_questio
 			  question->select_count ? "is selected" : "is left to judge");
 }
 
-struct error *fleet_gate(struct store *store, const struct fleet_question *question,
+/* With a baseline, growth is judged: by default, no kind may be more than twice as much. */
+static struct fleet_question with_growth(const struct fleet_question *question)
+{
+	struct fleet_question ret = *question;
+
+	if (!question->has_most_growth && question->baseline_count > 0) {
+		ret.has_most_growth = true;
+		ret.most_growth = 1;
+	}
+	return ret;
+}
+
+struct error *fleet_gate(struct store *store, const struct fleet_question *given,
 			 struct report *report)
 {
+	const struct fleet_question whole = with_growth(given), *question = &whole;
 	struct fleet_verdict verdict = { .most_doubtful = question->most_doubtful };
 
 	TRY(choose_both(store, question));

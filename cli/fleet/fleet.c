@@ -128,7 +128,7 @@ static const struct argp_option OPTIONS[] = {
 	{ "max-leaked-bytes", KEY_MOST_LEAKED, "SIZE", 0,
 	  "Also fail if a core leaked more than SIZE", 3 },
 	{ "max-growth", KEY_MOST_GROWTH, "PERCENT", 0,
-	  "Also fail if cores use PERCENT more of a kind than the baseline's, beyond the spread between cores",
+	  "Fail if cores use PERCENT more of a kind than the baseline's, beyond the spread between cores (100% with a baseline)",
 	  3 },
 	{ "max-doubtful", KEY_MOST_DOUBTFUL, "PERCENT", 0,
 	  "Pass although up to PERCENT of the cores could not be analysed, or only in part (0%)",

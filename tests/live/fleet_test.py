@@ -493,6 +493,9 @@ class FleetTest(fleet_cores.FleetCores):
             run = harness.run(harness.HEAPCORE, "fleet", *words, most, "--format", "junit")
             self.assertEqual((run.returncode, run.stdout.count("<failure")), (status, status))
         self.assertIn("growth of 1 kind", harness.run(harness.HEAPCORE, "fleet", *words, "50").stdout)
+        self.assertIn("growth of 1 kind", harness.run(harness.HEAPCORE, "fleet", *words[:-1]).stdout)
+        self.assertEqual(harness.run(harness.HEAPCORE, "fleet", "gate", database, "--baseline", "build=1.4",
+                                     "--select", "build=1.5").returncode, 0)
 
     def test_leaks_of_a_deleted_core_are_no_other_core_s(self):
         """Deleted by hand: sqlite3 leaves the rows of other tables."""
