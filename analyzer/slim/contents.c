@@ -9,7 +9,7 @@ enum { WORD = sizeof(uint64_t) };
  * Between blocks there are their heads, of so many bytes at most, which have sizes below that.
  * After damage it may be anything.
  */
-enum { MOST_OF_HEAD = 64 };
+enum { LEAST_OF_HEAD = 16, MOST_OF_HEAD = 64 };
 static const uint64_t MOST_SIZE = UINT64_C(1) << 40;
 
 /* A text has so many characters in its first word, at least. */
@@ -106,7 +106,10 @@ static struct span span_in_heap(const struct slim_rules *rules, const struct hea
 	if (id != NO_ALLOCATION)
 		return span_of_block(rules, region, id, address);
 	end = next_block(rules, region, address);
-	return (struct span){ end, SLIM_ALLOCATOR, .is_head = end - address <= MOST_OF_HEAD };
+	if (end - address <= MOST_OF_HEAD)
+		return (struct span){ end, SLIM_ALLOCATOR, .is_head = true };
+	/* Behind a wide gap, such as one for alignment, the head is right before the block. */
+	return (struct span){ end == region->end ? end : end - LEAST_OF_HEAD, SLIM_ALLOCATOR };
 }
 
 /* The heap region that begins next above address. */

@@ -66,18 +66,26 @@ static void clear_status(const struct slim_rules *rules, const struct note *note
 	}
 }
 
-/* Control words and the like of the processor's own stay. */
+/* True for control words and the like of the processor's own, at that offset. */
+static bool is_own(const struct arch *arch, size_t offset)
+{
+	for (size_t i = 0; i < COUNT_OF(arch->vectors_head); i++)
+		if (offset >= arch->vectors_head[i].start && offset < arch->vectors_head[i].end)
+			return true;
+	return false;
+}
+
+/* Clear all but addresses, which may be anywhere in a vector. */
 static void clear_vectors(const struct slim_rules *rules, const struct note *note)
 {
-	const struct arch *arch = rules->image->arch;
+	size_t kept = 0;
 
-	for (size_t i = 0; i + WORD <= note->size; i += WORD) {
-		bool own = false;
-
-		for (size_t j = 0; j < COUNT_OF(arch->vectors_head); j++)
-			own |= i >= arch->vectors_head[j].start && i < arch->vectors_head[j].end;
-		if (!own)
-			clear_words(rules, note->bytes, i, i + WORD);
+	for (size_t i = 0; i < note->size; i++) {
+		if (i + WORD <= note->size &&
+		    slim_is_address(rules, load_word(note->bytes + i, WORD)))
+			kept = i + WORD;
+		if (i >= kept && !is_own(rules->image->arch, i))
+			note->bytes[i] = 0;
 	}
 }
 

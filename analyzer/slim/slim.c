@@ -108,7 +108,7 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 	uint64_t size = present(image, segment->p_offset, segment->p_filesz);
 	struct slim_tally *notes = &writer->tallies[0][SLIM_NOTES];
 
-	/* That memory has tags is all that is to be known of them. */
+	/* Say that memory has tags, and leave these out. */
 	if (segment->p_type == MEMORY_TAGS && image->arch->tag_bits)
 		return LIST_APPEND(writer->segments, writer->segment_count,
 				   (Elf64_Phdr){ .p_type = MEMORY_TAGS,
