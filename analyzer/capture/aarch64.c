@@ -139,7 +139,7 @@ void machine_restart_call(pid_t thread)
 	registers_write(thread, &own);
 }
 
-/* Where the thread was led back to its call, the kernel would begin that anew after a handler. */
+/* The kernel would begin a call that the thread was led back to anew, after the handler, too. */
 void machine_settle_call(pid_t thread)
 {
 	struct user_regs_struct own;
