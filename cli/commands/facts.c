@@ -10,6 +10,7 @@
 #include "analyzer/diff/diff.h"
 #include "analyzer/gate/leak_kinds.h"
 #include "analyzer/image/files.h"
+#include "analyzer/kinds/allocated_by.h"
 #include "analyzer/kinds/kind_key.h"
 #include "analyzer/kinds/tally.h"
 #include "analyzer/query/ending.h"
@@ -25,6 +26,9 @@
 
 /* Write the rows with the most bytes; sum up the rest in one row. */
 enum { MOST_KINDS = 100, MOST_HOLDERS = 30, MOST_LEAKS = 1000 };
+
+/* So many kinds have the function that allocated them. */
+enum { MOST_ALLOCATED_BY = 20 };
 
 enum { BUILD_ID_SIZE = 2 * sizeof(((struct build_id *)0)->bytes) + 1 };
 
@@ -173,13 +177,19 @@ static struct error *write_leaks(struct analysis *analysis, struct report *repor
 	return NULL;
 }
 
-static void kinds_release(struct tally_table *kinds)
-{
-	table_release(kinds);
-}
-DEFINE_DEINIT(kinds_release, struct tally_table)
+struct kinds {
+	struct tally_table tallies;
+	ARRAY(allocation_id) examples; /* by number of the tally: the first one */
+};
 
-static struct error *tally_kinds(struct analysis *analysis, struct tally_table *ret)
+static void kinds_release(struct kinds *kinds)
+{
+	table_release(&kinds->tallies);
+	array_release(&kinds->examples);
+}
+DEFINE_DEINIT(kinds_release, struct kinds)
+
+static struct error *tally_kinds(struct analysis *analysis, struct kinds *ret)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
@@ -196,7 +206,11 @@ static struct error *tally_kinds(struct analysis *analysis, struct tally_table *
 			.bytes = allocation_size(index, allocation),
 		};
 
-		TRY(tally_add(ret, tally));
+		uint32_t number;
+
+		TRY(tally_add_numbered(&ret->tallies, tally, &number));
+		if (number == ret->examples.count)
+			TRY(array_append(&ret->examples, allocation));
 		TRY(allocations_check(analysis_image(analysis), index, progress, id, &passed));
 	}
 	return NULL;
@@ -204,21 +218,23 @@ static struct error *tally_kinds(struct analysis *analysis, struct tally_table *
 
 static struct error *write_kinds(struct analysis *analysis, struct report *report)
 {
-	static const struct table table = TABLE("facts kind", NULL, { "kind", VALUE_TEXT },
-						{ "count", VALUE_COUNT }, { "bytes", VALUE_BYTES });
-	_cleanup_(kinds_release) struct tally_table kinds = {
-		.memory.account = analysis_account(analysis),
+	static const struct table table =
+		TABLE("facts kind", NULL, { "kind", VALUE_TEXT }, { "count", VALUE_COUNT },
+		      { "bytes", VALUE_BYTES }, { "allocated by", VALUE_TEXT });
+	_cleanup_(kinds_release) struct kinds kinds = {
+		.tallies.memory.account = analysis_account(analysis),
+		.examples.memory.account = analysis_account(analysis),
 	};
 	struct set_total others = { 0 };
 
 	TRY(kind_need(analysis));
 	TRY(analysis_need_types(analysis));
 	TRY(tally_kinds(analysis, &kinds));
-	array_sort(&kinds, tally_compare_bytes);
+	array_sort(&kinds.tallies, tally_compare_bytes);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < kinds.count; i++) {
-		const struct tally *tally = &kinds.items[i];
-		_cleanup_(free) char *name = NULL;
+	for (size_t i = 0; i < kinds.tallies.count; i++) {
+		const struct tally *tally = &kinds.tallies.items[i];
+		_cleanup_(free) char *name = NULL, *function = NULL;
 
 		if (i >= MOST_KINDS) {
 			others.count += tally->count;
@@ -228,10 +244,13 @@ static struct error *write_kinds(struct analysis *analysis, struct report *repor
 		name = tally->key == KIND_UNKNOWN ? strdup("unrecognized")
 						  : kind_text(analysis, tally->key);
 		TRY_MEMORY(name);
-		report_row(report, name, tally->count, tally->bytes);
+		if (i < MOST_ALLOCATED_BY && tally->key != KIND_UNKNOWN)
+			TRY(allocated_by_find_soon(analysis, &kinds.examples.items[tally->number],
+						   1, &function));
+		report_row(report, name, tally->count, tally->bytes, function);
 	}
 	if (others.count)
-		report_row(report, "(other kinds)", others.count, others.bytes);
+		report_row(report, "(other kinds)", others.count, others.bytes, ABSENT);
 	report_end_table(report);
 	return NULL;
 }

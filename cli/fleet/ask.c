@@ -110,8 +110,9 @@ static const struct part {
 	  TABLE("growth", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "former build", VALUE_TEXT }, { "former", VALUE_BYTES },
 		{ "median", VALUE_BYTES }, { "former high", VALUE_BYTES }, { "low", VALUE_BYTES },
-		{ "cores", VALUE_COUNT }, { "kind", VALUE_TEXT }),
-	  "SELECT program, build, former_build, former, median, former_high, low, cores, kind FROM growth"
+		{ "cores", VALUE_COUNT }, { "kind", VALUE_TEXT },
+		{ "allocated by", VALUE_TEXT, true }),
+	  "SELECT program, build, former_build, former, median, former_high, low, cores, kind, allocated_by FROM growth"
 	  " ORDER BY median - former DESC, program, build, kind LIMIT ?1" },
 	{ IN_REPORT, "Outliers",
 	  "Cores that use more than twice the median of their build, and the kind that exceeds its average most.",

@@ -13,14 +13,17 @@
 
 /* "hcfl": a file of SQLite that says so is ours. */
 #define APPLICATION	  "1751344748"
-#define VERSION_OF_TABLES "2"
+#define VERSION_OF_TABLES "3"
 
 enum { BUSY_MILLISECONDS = 30000 };
 
 /* Locks of cores are on bytes of the file that lie behind its end, and SQLite's. */
 #define FIRST_CLAIM (INT64_C(1) << 62)
 
-/* Columns that tables of version 1 lack. */
+/* Columns that tables of version 2 lack, and those of version 1. */
+#define FROM_VERSION_2                                   \
+	"ALTER TABLE kind ADD COLUMN allocated_by TEXT;" \
+	"PRAGMA user_version = " VERSION_OF_TABLES ";"
 #define FROM_VERSION_1                                                                                    \
 	"CREATE TABLE holder (core INTEGER NOT NULL REFERENCES core ON DELETE CASCADE,"                   \
 	" holder TEXT NOT NULL, count INTEGER, bytes INTEGER, PRIMARY KEY (core, holder)) WITHOUT ROWID;" \
@@ -30,8 +33,7 @@ enum { BUSY_MILLISECONDS = 30000 };
 	"ALTER TABLE core ADD COLUMN version TEXT;"                                                       \
 	"ALTER TABLE core ADD COLUMN signal INTEGER;"                                                     \
 	"ALTER TABLE core ADD COLUMN place TEXT;"                                                         \
-	"ALTER TABLE core ADD COLUMN reason TEXT;"                                                        \
-	"PRAGMA user_version = " VERSION_OF_TABLES ";"
+	"ALTER TABLE core ADD COLUMN reason TEXT;" FROM_VERSION_2
 
 static const char SCHEMA[] =
 	"PRAGMA application_id = " APPLICATION ";"
@@ -78,9 +80,9 @@ static const struct filling {
 	  "INSERT INTO leak VALUES (?1, " KEY("fingerprint") ", " KEY("kind") ", " KEY("size") ", " KEY(
 		  "roots") ", " KEY("allocations") ", " KEY("bytes") ", " KEY("address") ", " KEY("allocated_by") ")" },
 	{ ROW("facts kind"),
-	  "INSERT INTO kind VALUES (?1, " KEY("kind") ", " KEY("count") ", " KEY(
-		  "bytes") ")"
-			   " ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes" },
+	  "INSERT INTO kind VALUES (?1, " KEY("kind") ", " KEY("count") ", " KEY("bytes") ", " KEY(
+		  "allocated_by") ")"
+				  " ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes" },
 	{ ROW("facts holder"), "INSERT OR IGNORE INTO holder VALUES (?1, " KEY("holder") ", " KEY(
 				       "count") ", " KEY("bytes") ")" },
 	{ ROW("facts core"),
@@ -202,6 +204,11 @@ struct error *store_text(struct store *store, const char *query, const char *con
 	return text && !*ret ? &error_no_memory : NULL;
 }
 
+static bool is_older(int64_t version)
+{
+	return version >= 1 && version < strtoll(VERSION_OF_TABLES, NULL, 10);
+}
+
 /* An empty file becomes ours; any other must be. */
 static struct error *check_tables(struct store *store, enum store_access access)
 {
@@ -215,10 +222,10 @@ static struct error *check_tables(struct store *store, enum store_access access)
 	if (application != strtoll(APPLICATION, NULL, 10))
 		return error_create(ERROR_USAGE, "%s was not made by 'heapcore fleet'",
 				    store->path);
-	if (version == 1 && access == STORE_WRITE)
-		return store_run(store, FROM_VERSION_1);
+	if (is_older(version) && access == STORE_WRITE)
+		return store_run(store, version == 1 ? FROM_VERSION_1 : FROM_VERSION_2);
 	if (version != strtoll(VERSION_OF_TABLES, NULL, 10) &&
-	    (version != 1 || access == STORE_READ_ONLY))
+	    (!is_older(version) || access == STORE_READ_ONLY))
 		return error_create(ERROR_USAGE, "%s is of another version of heapcore",
 				    store->path);
 	return NULL;
@@ -262,7 +269,7 @@ static struct error *renew(struct store *store)
 	int64_t version = 0;
 
 	TRY(store_number(store, "PRAGMA user_version", NULL, 0, &version));
-	return version == 1 ? store_open(store->path, STORE_WRITE, &writer) : NULL;
+	return is_older(version) ? store_open(store->path, STORE_WRITE, &writer) : NULL;
 }
 
 bool store_is_at(const char *path)

@@ -143,7 +143,9 @@ LEFT JOIN numbered_build later ON later.program = l.program AND later.number = l
 -- cores of one build differ. Three cores of a build are the least to say so, and 4 KiB the least to matter.
 CREATE TEMP VIEW growth AS
 SELECT b.program, b.build, former.build AS former_build, k.kind, coalesce(f.median, 0) AS former, k.median,
-	coalesce(f.high, 0) AS former_high, k.low, 1.0 * k.median / nullif(f.median, 0) AS times, k.cores, k.holders
+	coalesce(f.high, 0) AS former_high, k.low, 1.0 * k.median / nullif(f.median, 0) AS times, k.cores, k.holders,
+	(SELECT max(m.allocated_by) FROM kind m JOIN core_build c ON c.core = m.core
+		WHERE c.place = b.place AND m.kind = k.kind) AS allocated_by
 FROM grown_kind g JOIN kind_spread k ON k.program = g.program AND k.number = g.number AND k.kind = g.kind
 JOIN numbered_build b ON b.program = k.program AND b.number = k.number
 JOIN numbered_build former ON former.program = b.program AND former.number = b.number - 1

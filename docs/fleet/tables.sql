@@ -7,6 +7,6 @@ CREATE TABLE tag (core BIGINT, name TEXT, value TEXT);
 CREATE TABLE bill (core BIGINT, memory TEXT, use TEXT, count BIGINT, mapped BIGINT, resident BIGINT);
 CREATE TABLE leak (core BIGINT, fingerprint TEXT, kind TEXT, size BIGINT, roots BIGINT, allocations BIGINT, bytes BIGINT,
 	address TEXT, allocated_by TEXT);
-CREATE TABLE kind (core BIGINT, kind TEXT, count BIGINT, bytes BIGINT);
+CREATE TABLE kind (core BIGINT, kind TEXT, count BIGINT, bytes BIGINT, allocated_by TEXT);
 CREATE TABLE holder (core BIGINT, holder TEXT, count BIGINT, bytes BIGINT);
 CREATE TABLE finding (core BIGINT, incomplete BIGINT, message TEXT);

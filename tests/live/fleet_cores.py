@@ -88,7 +88,7 @@ def made_rows(path, host, build, kinds, leaks=(), program="service", time=1e9):
     rows += [{"row": "facts leak", "fingerprint": leak, "kind": "struct " + leak, "size": 8,
               "roots": size // 8, "allocations": size // 8, "bytes": size, "address": "0x1000",
               "allocated_by": "make_" + leak} for leak, size in leaks]
-    rows += [{"row": "facts kind", "kind": kind, "count": size // 8, "bytes": size}
+    rows += [{"row": "facts kind", "kind": kind, "count": size // 8, "bytes": size, "allocated_by": f"make_{kind}"}
              for kind, size in kinds.items()]
     rows += [{"row": "facts core", "path": f"/cores/{host}/{build}/core", "name": "core",
               "time": time, "time_of": "core", "machine": "x86-64", "identity": None, "status": 0,

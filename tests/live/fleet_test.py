@@ -333,6 +333,7 @@ class FleetTest(fleet_cores.FleetCores):
             for column in ("origin", "machine", "identity", "version", "signal", "place",
                            "reason"):
                 connection.execute(f"ALTER TABLE core DROP COLUMN {column}")
+            connection.execute("ALTER TABLE kind DROP COLUMN allocated_by")
             connection.execute("DROP TABLE holder")
             connection.execute("PRAGMA user_version = 1")
         self.assertEqual(self.report(database=database)["fleet"][0]["cores"], 2)
@@ -465,6 +466,7 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertEqual([(row["kind"], row["build"], row["former_build"], row["former"],
                            row["median"]) for row in grown],
                          [("session", "1.6", "1.5", 10_300, 40_300)])
+        self.assertEqual(grown[0]["allocated_by"], "make_session")
         differing = self.tables_of("diff", database, "1.5", "1.6")
         self.assertEqual([row["kind"] for row in differing["growth"]], ["session"])
         self.assertEqual({(row["fingerprint"], row["only_in"])
