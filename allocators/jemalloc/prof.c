@@ -22,7 +22,7 @@ enum {
 	MOST_NUMBERS = 4,
 };
 
-/* What stands where in the counts. */
+/* The layout of the counts. */
 struct counts_layout {
 	unsigned int first, in_calls; /* number, in bytes; the same in the calls */
 	unsigned int numbers;	      /* in use; there are as many of all times */

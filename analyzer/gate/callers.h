@@ -1,5 +1,5 @@
 /*
- * Who allocated, wherever the memory of the program tells it: by the recorder (recorded.h), or as
+ * Finds who allocated, wherever the memory of the program says it: by the recorder (recorded.h), or as
  * the program noted it itself (analyzer/heap/noting.h), for all blocks or for a sample.
  */
 #pragma once
@@ -50,5 +50,5 @@ struct error *caller_calls(const struct callers *callers, const struct caller *c
  */
 char *callers_name(const struct callers *callers, const struct frame *frame);
 
-/* Who noted it: "tracemalloc", "recorder". */
+/* The name of who noted it: "tracemalloc", "recorder". */
 const char *caller_source(const struct caller *caller);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is noted of one block, or of several with the same calls. */
+/* One noted block, or several with the same calls. */
 struct noted_blocks {
 	uint64_t start; /* of the block; 0: of several */
 	uint64_t count; /* of blocks */
