@@ -1,6 +1,6 @@
 /*
- * Finds who allocated, wherever the memory of the program says it: by the recorder (recorded.h), or as
- * the program noted it itself (analyzer/heap/noting.h), for all blocks or for a sample.
+ * Finds who allocated, wherever the memory of the program says it: by the recorder (recorded.h), or
+ * as the program noted it itself (analyzer/heap/noting.h), for all blocks or for a sample.
  */
 #pragma once
 
