@@ -155,9 +155,15 @@ CALL static void scrub()
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = 0;
+#ifdef __aarch64__
+	asm volatile("mov x19, xzr; mov x20, xzr; mov x21, xzr; mov x22, xzr; mov x23, xzr;"
+		     "mov x24, xzr; mov x25, xzr; mov x26, xzr; mov x27, xzr; mov x28, xzr" ::
+			     : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28");
+#else
 	asm volatile("xor %%ebx, %%ebx; xor %%r12d, %%r12d; xor %%r13d, %%r13d; xor %%r14d, %%r14d;"
 		     "xor %%r15d, %%r15d" ::
 			     : "rbx", "r12", "r13", "r14", "r15");
+#endif
 }
 
 int main()
