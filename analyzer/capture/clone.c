@@ -1,9 +1,6 @@
-/*
- * Files of control groups are those of the kernel's Documentation/admin-guide/cgroup-v2.rst and
- * cgroup-v1/.
- */
 #include "analyzer/capture/clone.h"
 
+#include "analyzer/base/group.h"
 #include "analyzer/capture/machine.h"
 
 #include <elf.h>
@@ -38,109 +35,21 @@ enum {
 	MOST_EXAMINED = 256, /* threads */
 };
 
-#define NEAR_PROCESSES "its control group is near the limit of processes (pids.max)"
-#define NEAR_MEMORY    "its control group is near the limit of memory (memory.max)"
-
 static struct error *refuse(const char *reason)
 {
 	return error_create(ERROR_NOT_SUPPORTED, "%s", reason);
 }
 
-/* A resource that groups of processes may be limited in. */
-static const struct limited {
-	const char *controller;		  /* "": of the one hierarchy of version 2 */
-	const char *root, *limit, *usage; /* the hierarchy, files of a group */
-	const char *cache;		  /* line of memory.stat: used, but soon given up */
-	const char *reason;		  /* to refuse */
-} LIMITED[] = {
-	{ "", "/sys/fs/cgroup", "pids.max", "pids.current", NULL, NEAR_PROCESSES },
-	{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current", NULL, NEAR_PROCESSES },
-	{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "\ninactive_file ", NEAR_MEMORY },
-	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-	  "\ntotal_inactive_file ", NEAR_MEMORY },
-};
-
-/* A number that the file of a group begins with, or behind the text key. */
-static bool read_number(const char *root, const char *group, const char *file, const char *key,
-			uint64_t *ret)
-{
-	char path[PATH_MAX + 64];
-	_cleanup_(free) char *text = NULL;
-	size_t size;
-	struct error *error;
-	const char *number;
-
-	snprintf(path, sizeof(path), "%s%s/%s", root, group, file);
-	error = process_read_file(path, &text, &size);
-	if (error) {
-		error_destroy(error);
-		return false;
-	}
-	number = strstr(text, key);
-	if (number)
-		number += strlen(key);
-	/* "max" is no limit. */
-	if (!number || *number < '0' || *number > '9')
-		return false;
-	*ret = strtoull(number, NULL, 10);
-	return true;
-}
-
-/* Find how much of the resource is left in the group of that path and those around it. */
-static uint64_t find_left(const struct limited *limited, const char *path)
-{
-	char group[PATH_MAX];
-	uint64_t left = UINT64_MAX;
-	char *end;
-
-	snprintf(group, sizeof(group), "%s", path);
-	do {
-		uint64_t most, used, cache = 0;
-
-		if (read_number(limited->root, group, limited->limit, "", &most) &&
-		    read_number(limited->root, group, limited->usage, "", &used)) {
-			if (limited->cache)
-				read_number(limited->root, group, "memory.stat", limited->cache,
-					    &cache);
-			used -= cache < used ? cache : used;
-			most = most > used ? most - used : 0;
-			left = most < left ? most : left;
-		}
-		end = strrchr(group, '/');
-		if (end)
-			*end = '\0';
-	} while (end);
-	return left;
-}
-
-/* True if the comma-separated list has the name. "" is in an empty list only. */
-static bool has_name(const char *names, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (; *names && length; names += strcspn(names, ","), names += *names == ',')
-		if (strcspn(names, ",") == length && memcmp(names, name, length) == 0)
-			return true;
-	return *names == '\0' && length == 0;
-}
-
-/* Groups are lines as "4:memory:/path"; "0::/path" is of version 2. */
+/* Room in the control groups, so that neither fork nor the kernel's killer comes in the way. */
 static struct error *check_groups(pid_t process, uint64_t wanted)
 {
-	_cleanup_(free) char *text = process_text(process, "cgroup");
-	char *rest = text, *line;
+	struct group_limit limit;
 
-	while ((line = strsep(&rest, "\n"))) {
-		const char *names = (strsep(&line, ":"), strsep(&line, ":"));
-
-		for (size_t i = 0; line && i < COUNT_OF(LIMITED); i++) {
-			const struct limited *limited = &LIMITED[i];
-
-			if (has_name(names, limited->controller) &&
-			    find_left(limited, line) < (limited->cache ? wanted : SPARE_PROCESSES))
-				return refuse(limited->reason);
-		}
-	}
+	if (group_limit_of(process, GROUP_PROCESSES, &limit) &&
+	    group_left(&limit) < SPARE_PROCESSES)
+		return refuse("its control group is near the limit of processes (pids.max)");
+	if (group_limit_of(process, GROUP_MEMORY, &limit) && group_left(&limit) < wanted)
+		return refuse("its control group is near the limit of memory (memory.max)");
 	return NULL;
 }
 

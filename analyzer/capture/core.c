@@ -1,6 +1,7 @@
 #include "analyzer/capture/core.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/group.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
 #include "analyzer/base/temporary.h"
@@ -167,6 +168,17 @@ const struct memory_map *core_surveyed(const struct core_writer *core, uint64_t 
 	return &core->map;
 }
 
+/* Of the machine, and of what this process's control group is allowed. */
+static uint64_t memory_for_copies(void)
+{
+	uint64_t available = available_memory();
+	struct group_limit limit;
+
+	if (group_limit_of(getpid(), GROUP_MEMORY, &limit) && group_left(&limit) < available)
+		return group_left(&limit);
+	return available;
+}
+
 /* For the copy of as much, with some room; 0: the machine has not that much. */
 static uint64_t stage_size(uint64_t size)
 {
@@ -174,7 +186,7 @@ static uint64_t stage_size(uint64_t size)
 	size += size / 16;
 	size -= size % PIECE_BYTES;
 	/* The file will need as much again of the page cache. */
-	return size > available_memory() / 3 ? 0 : size;
+	return size > memory_for_copies() / 3 ? 0 : size;
 }
 
 double core_expected_stop(const struct core_writer *core)
