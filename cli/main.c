@@ -19,6 +19,7 @@
 #include "cli/prompt/session.h"
 #include "cli/prompt/shell_completion.h"
 #include "cli/serve/serve.h"
+#include "cli/watch/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -311,10 +312,9 @@ static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);
 } modes[] = {
-	{ "run", run_main },	     { "snap", snap_main },
-	{ "slim", slim_main },	     { "soak", soak_main },
-	{ "fleet", fleet_main },     { "mcp", mcp_main },
-	{ "serve", serve_main },     { PLANT_LEAKS, plant_leaks_main },
+	{ "run", run_main },	     { "snap", snap_main },   { "slim", slim_main },
+	{ "soak", soak_main },	     { "watch", watch_main }, { "fleet", fleet_main },
+	{ "mcp", mcp_main },	     { "serve", serve_main }, { PLANT_LEAKS, plant_leaks_main },
 	{ COMPLETE, complete_main },
 };
 

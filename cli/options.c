@@ -55,6 +55,7 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "snap [OPTIONS] PID\n"
 			      "slim [OPTIONS] CORE\n"
 			      "soak [OPTIONS] --every COMMAND -- PROGRAM [ARGUMENTS...]\n"
+			      "watch [OPTIONS] -o DIR PROCESS\n"
 			      "fleet [OPTIONS] CORE...\n"
 			      "serve [OPTIONS] CORE [OLD...]\n"
 			      "mcp [OPTIONS] [CORE] [DIR...]";

@@ -13,6 +13,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
 	REGEX "\\.(md|svg|png)$")
 install(FILES docs/heapcore.schema.json ${packaging}/heapcore.gdb
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/heapcore)
+install(FILES ${packaging}/heapcore-watch@.service DESTINATION lib/systemd/system)
 install(FILES ${packaging}/completions/heapcore.bash RENAME heapcore
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${packaging}/completions/_heapcore DESTINATION ${ZSH_COMPLETIONS_DIR})

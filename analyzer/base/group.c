@@ -18,20 +18,21 @@ static const uint64_t NO_LIMIT = UINT64_C(1) << 62;
 struct kind {
 	const char *controller; /* "": of the one hierarchy of version 2 */
 	const char *root, *limit, *usage;
+	const char *lower;	 /* another limit, from which on processes are slowed; or NULL */
 	const char *given_up[3]; /* lines of memory.stat, in bytes; ended by NULL */
 };
 
 /* By resource and version. */
 static const struct kind kinds[][2] = {
 	[GROUP_MEMORY] = {
-		{ "", "/sys/fs/cgroup", "memory.max", "memory.current",
+		{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "memory.high",
 		  { "\ninactive_file ", "\nactive_file " } },
-		{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+		{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", NULL,
 		  { "\ntotal_inactive_file ", "\ntotal_active_file " } },
 	},
 	[GROUP_PROCESSES] = {
-		{ "", "/sys/fs/cgroup", "pids.max", "pids.current", { NULL } },
-		{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current", { NULL } },
+		{ "", "/sys/fs/cgroup", "pids.max", "pids.current", NULL, { NULL } },
+		{ "pids", "/sys/fs/cgroup/pids", "pids.max", "pids.current", NULL, { NULL } },
 	},
 };
 
@@ -82,9 +83,13 @@ static uint64_t read_given_up(const char *folder, const struct kind *kind)
 bool group_limit_peek(struct group_limit *limit)
 {
 	const struct kind *kind = &kinds[limit->resource][limit->is_old];
+	uint64_t most = NO_LIMIT, lower = NO_LIMIT;
 
-	return read_number(limit->folder, kind->limit, &limit->most) && limit->most < NO_LIMIT &&
-	       read_number(limit->folder, kind->usage, &limit->whole);
+	read_number(limit->folder, kind->limit, &most);
+	if (kind->lower)
+		read_number(limit->folder, kind->lower, &lower);
+	limit->most = lower < most ? lower : most;
+	return limit->most < NO_LIMIT && read_number(limit->folder, kind->usage, &limit->whole);
 }
 
 bool group_limit_read(struct group_limit *limit)

@@ -33,7 +33,7 @@ bool group_folder(pid_t process, enum group_resource resource, char ret[static G
 /* The limit with least left, of the group in that folder and those around it; false: none. */
 bool group_limit_in(const char *folder, enum group_resource resource, struct group_limit *ret);
 
-/* That of the process. */
+/* Find that of the process. */
 bool group_limit_of(pid_t process, enum group_resource resource, struct group_limit *ret);
 
 /* Read most and whole anew, which is quick; false: the group is gone, or has no limit now. */

@@ -168,7 +168,7 @@ const struct memory_map *core_surveyed(const struct core_writer *core, uint64_t 
 	return &core->map;
 }
 
-/* Of the machine, and of what this process's control group is allowed. */
+/* Memory of the machine, or of what this process's control group is allowed. */
 static uint64_t memory_for_copies(void)
 {
 	uint64_t available = available_memory();

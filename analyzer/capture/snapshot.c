@@ -68,10 +68,10 @@ static struct error *hold_in_thread(struct task *task)
 
 /* With the process standing still until all of its memory is copied. */
 static struct error *take_plain(pid_t process, struct core_writer *core,
-				const struct progress *progress, struct snapshot *ret)
+				const struct progress *progress, bool at_once, struct snapshot *ret)
 {
 	struct task task = { .process = process, .core = core, .progress = progress };
-	struct error *error = core_provide(core, false);
+	struct error *error = at_once ? NULL : core_provide(core, false);
 
 	if (!error)
 		error = hold_in_thread(&task);
@@ -273,9 +273,9 @@ struct error *snapshot_take(pid_t process, const struct core_options *options,
 
 	if (error)
 		return error;
-	if (choice == CLONE_NEVER ||
+	if (choice == CLONE_NEVER || choice == STOP_AT_ONCE ||
 	    (choice == CLONE_BY_NEED && core_expected_stop(core) <= LONGEST_STOP))
-		return take_plain(process, core, options->progress, ret);
+		return take_plain(process, core, options->progress, choice == STOP_AT_ONCE, ret);
 	error = take_cloned(process, core, options->progress, ret, &obstacle);
 	ret->cloned = !error && !obstacle;
 	if (error || !obstacle)
@@ -286,5 +286,5 @@ struct error *snapshot_take(pid_t process, const struct core_options *options,
 	error_destroy(obstacle);
 	/* A plan for cloning does not fit the process itself, so start over. */
 	error = begin(process, options, &again);
-	return error ? error : take_plain(process, again, options->progress, ret);
+	return error ? error : take_plain(process, again, options->progress, false, ret);
 }

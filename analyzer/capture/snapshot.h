@@ -26,6 +26,11 @@ enum clone_choice {
 	CLONE_BY_NEED, /* if it would stand still for long, and can be cloned */
 	CLONE_NEVER,
 	CLONE_ALWAYS, /* or fail */
+	/*
+	 * Never, and without memory for a copy, whose provision takes time: for a process that may
+	 * soon be killed for want of memory, which it is not while it stands still.
+	 */
+	STOP_AT_ONCE,
 };
 
 enum { REASON_SIZE = 128 };

@@ -329,7 +329,7 @@ class ExamplesTest(unittest.TestCase):
         elif " gate" in line:
             self.assertEqual(run.returncode, 1, run.stderr)
             self.assertIn("the gate failed", run.stderr)
-        elif re.match(r"heapcore (snap|-p|fleet|soak) ", line):
+        elif re.match(r"heapcore (snap|-p|fleet|soak|watch) ", line):
             # A message says how long the process stood still, how many cores there are, or what grows.
             self.assertEqual(run.returncode, 0, run.stderr)
         else:

@@ -39,9 +39,9 @@ static struct groups make_groups(void)
 static void remove_groups(const struct groups *groups)
 {
 	static const char *const names[] = {
-		"cgroup.procs",		 "memory.max",
-		"memory.current",	 "memory.stat",
-		"memory.limit_in_bytes", "memory.usage_in_bytes",
+		"cgroup.procs",		 "memory.max",	"memory.current",
+		"memory.stat",		 "memory.high", "memory.limit_in_bytes",
+		"memory.usage_in_bytes",
 	};
 	char path[128];
 
@@ -94,6 +94,9 @@ TEST(the_limit_with_least_left_counts)
 	assert_int_equal(limit.whole, 1001);
 	assert_true(group_limit_read(&limit));
 	assert_int_equal(group_left(&limit), 0);
+	write_file(groups.inner, "memory.high", "900\n");
+	assert_true(group_limit_peek(&limit));
+	assert_int_equal(limit.most, 900);
 	remove_groups(&groups);
 	assert_false(group_limit_peek(&limit));
 }
