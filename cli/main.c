@@ -8,6 +8,7 @@
 #include "cli/help/manual.h"
 #include "cli/live/coredumpctl.h"
 #include "cli/live/gate_self_check.h"
+#include "cli/live/process_root.h"
 #include "cli/live/run.h"
 #include "cli/live/slim.h"
 #include "cli/live/snap.h"
@@ -19,6 +20,7 @@
 #include "cli/prompt/session.h"
 #include "cli/prompt/shell_completion.h"
 #include "cli/serve/serve.h"
+#include "cli/watch/receive.h"
 #include "cli/watch/watch.h"
 
 #include <errno.h>
@@ -212,9 +214,14 @@ static int analyse(struct session *session, const struct options *options)
 static int analyse_process(struct session *session, struct options *options)
 {
 	_cleanup_(free) char *path = NULL;
+	_cleanup_(close) int root_file = -1;
 	pid_t process = 0;
 	struct error *error = parse_process(options->process, &process);
 
+	if (!error && !options->debug.sysroot) {
+		root_file = process_root_open(process, options->process_root);
+		options->debug.sysroot = root_file >= 0 ? options->process_root : NULL;
+	}
 	if (!error)
 		error = snap_to_analyse(session, process, &path);
 	if (error) {
@@ -312,10 +319,10 @@ static const struct mode {
 	const char *name;
 	int (*main)(int count, char **arguments);
 } modes[] = {
-	{ "run", run_main },	     { "snap", snap_main },   { "slim", slim_main },
-	{ "soak", soak_main },	     { "watch", watch_main }, { "fleet", fleet_main },
-	{ "mcp", mcp_main },	     { "serve", serve_main }, { PLANT_LEAKS, plant_leaks_main },
-	{ COMPLETE, complete_main },
+	{ "run", run_main },	     { "snap", snap_main },	  { "slim", slim_main },
+	{ "soak", soak_main },	     { "watch", watch_main },	  { "fleet", fleet_main },
+	{ "mcp", mcp_main },	     { "serve", serve_main },	  { PLANT_LEAKS, plant_leaks_main },
+	{ "receive", receive_main }, { COMPLETE, complete_main },
 };
 
 /* The rest of the command line is the mode's own, also the options in front of its name. */

@@ -56,6 +56,7 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 			      "slim [OPTIONS] CORE\n"
 			      "soak [OPTIONS] --every COMMAND -- PROGRAM [ARGUMENTS...]\n"
 			      "watch [OPTIONS] -o DIR PROCESS\n"
+			      "receive [OPTIONS] -o DIR PID\n"
 			      "fleet [OPTIONS] CORE...\n"
 			      "serve [OPTIONS] CORE [OLD...]\n"
 			      "mcp [OPTIONS] [CORE] [DIR...]";

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "cli/live/process_root.h"
 #include "cli/prompt/reports.h"
 
 #include <argp.h>
@@ -22,9 +23,10 @@ struct given {
 
 struct options {
 	const char *core;
-	const char *process; /* that a core is to be taken of, or NULL */
-	const char *kept;    /* a match of coredumpctl(1) instead, or NULL */
-	char **words;	     /* of the command behind CORE */
+	const char *process;		      /* that a core is to be taken of, or NULL */
+	char process_root[PROCESS_ROOT_SIZE]; /* of a process with files of its own */
+	const char *kept;		      /* a match of coredumpctl(1) instead, or NULL */
+	char **words;			      /* of the command behind CORE */
 	size_t word_count;
 	char **arguments; /* owned: those of the command line, options in front */
 	struct given *given;

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/prompt/switches.h"
 #include "cli/serve/serve.h"
+#include "cli/watch/receive.h"
 #include "cli/watch/watch.h"
 
 #include <ctype.h>
@@ -231,6 +232,7 @@ struct error *manual_write(const char *form, FILE *out)
 	write_mode(&document, "Heapcore slim", &slim_parser);
 	write_mode(&document, "Heapcore soak", &soak_parser);
 	write_mode(&document, "Heapcore watch", &watch_parser);
+	write_mode(&document, "Heapcore receive", &receive_parser);
 	write_mode(&document, "Heapcore fleet", &fleet_parser);
 	write_mode(&document, "Heapcore serve", &serve_parser);
 	write_mode(&document, "Heapcore mcp", &mcp_parser);

@@ -4,6 +4,7 @@
 #include "analyzer/diff/growth.h"
 #include "cli/live/gate_words.h"
 #include "cli/live/preload.h"
+#include "cli/live/process_root.h"
 #include "cli/live/snap.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/output_file.h"
@@ -201,7 +202,9 @@ struct soak {
 	struct session session;
 	char *preload; /* the recorder's file; owned */
 	pid_t process;
-	int end;	 /* a file that can be read when it has ended */
+	int end;  /* a file that can be read when it has ended */
+	int root; /* of a process with files of its own; or -1 */
+	char root_path[PROCESS_ROOT_SIZE];
 	bool is_started; /* by us: it is to be ended */
 	char *paths[MOST_CORES];
 	int files[MOST_CORES];
@@ -301,6 +304,9 @@ static struct error *begin_process(struct soak *soak)
 	if (soak->options.program)
 		return start_program(soak);
 	TRY(parse_process(soak->options.process, &soak->process));
+	soak->root = process_root_open(soak->process, soak->root_path);
+	if (soak->root >= 0)
+		soak->options.debug.sysroot = soak->root_path;
 	return watch_end(soak);
 }
 
@@ -505,13 +511,15 @@ static void soak_deinit(struct soak *soak)
 	}
 	if (soak->end >= 0)
 		close(soak->end);
+	if (soak->root >= 0)
+		close(soak->root);
 	free(soak->options.gate);
 }
 DEFINE_DEINIT(soak_deinit, struct soak)
 
 int soak_main(int count, char **arguments)
 {
-	_cleanup_(soak_deinit) struct soak soak = { .end = -1 };
+	_cleanup_(soak_deinit) struct soak soak = { .end = -1, .root = -1 };
 	struct error *error;
 
 	signal(SIGPIPE, SIG_IGN);

@@ -12,21 +12,22 @@
 #include "cli/prompt/execute.h"
 #include "cli/prompt/lexer.h"
 #include "cli/serve/serve.h"
+#include "cli/watch/receive.h"
 #include "cli/watch/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Words that may stand in the place of CORE. */
-static const char MODES[] = "run|snap|slim|soak|watch|fleet|serve|mcp|diff|report|help";
+static const char MODES[] = "run|snap|slim|soak|watch|receive|fleet|serve|mcp|diff|report|help";
 
 static const struct {
 	const char *name;
 	const struct argp *parser;
 } modes[] = {
-	{ "run", &run_parser },	  { "snap", &snap_parser },   { "slim", &slim_parser },
-	{ "soak", &soak_parser }, { "watch", &watch_parser }, { "fleet", &fleet_parser },
-	{ "mcp", &mcp_parser },	  { "serve", &serve_parser },
+	{ "run", &run_parser },	    { "snap", &snap_parser },	{ "slim", &slim_parser },
+	{ "soak", &soak_parser },   { "watch", &watch_parser }, { "receive", &receive_parser },
+	{ "fleet", &fleet_parser }, { "mcp", &mcp_parser },	{ "serve", &serve_parser },
 };
 
 static bool is_option(const char *word)

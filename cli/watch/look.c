@@ -8,13 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-
-DEFINE_CLEANUP(json_decref, json_t *)
 
 /* True if what this process uses counts against the limit. */
 static bool shares_limit(const struct group_limit *limit)
@@ -85,17 +82,12 @@ static struct error *write_core(const struct look *look, int fd, struct session 
 static struct error *write_reason(const struct stored *stored, const struct look *look,
 				  const char *name, const struct snapshot *snapshot)
 {
-	_cleanup_(free) char *path = stored_path(stored, "reason.json");
-	_cleanup_(json_decref) json_t *reason = json_pack(
-		"{s:s, s:i, s:s, s:s, s:I, s:I, s:f, s:b, s:s}", "cause", look->cause, "process",
-		look->process, "name", name, "limited_by", look->meter, "used",
-		(json_int_t)look->used, "limit", (json_int_t)look->most, "stopped_seconds",
-		snapshot->stopped, "cloned", snapshot->cloned, "not_cloned", snapshot->not_cloned);
-
-	TRY_MEMORY(path && reason);
-	if (json_dump_file(reason, path, JSON_INDENT(1)) < 0)
-		return error_system("%s", path);
-	return NULL;
+	return stored_write_reason(
+		stored, json_pack("{s:s, s:i, s:s, s:s, s:I, s:I, s:f, s:b, s:s}", "cause",
+				  look->cause, "process", look->process, "name", name, "limited_by",
+				  look->meter, "used", (json_int_t)look->used, "limit",
+				  (json_int_t)look->most, "stopped_seconds", snapshot->stopped,
+				  "cloned", snapshot->cloned, "not_cloned", snapshot->not_cloned));
 }
 
 static void tell(struct session *session, const struct stored *stored, const struct look *look,
@@ -145,7 +137,7 @@ static size_t memory_to_analyse(const struct look *look)
 struct error *look_into(struct session *session, const struct shelf *shelf,
 			const struct answers_options *given, const struct look *look)
 {
-	_cleanup_(stored_deinit) struct stored stored = { 0 };
+	_cleanup_(stored_deinit) struct stored stored = NOT_STORED;
 	struct answers_options options = *given;
 	char name[TARGET_NAME_SIZE], root[PROCESS_ROOT_SIZE];
 	struct stored_process process = { look->process, name, look->cause };
@@ -159,6 +151,7 @@ struct error *look_into(struct session *session, const struct shelf *shelf,
 	/* As much as it has in memory; the rest of the core are holes. */
 	TRY(shelf_make_room(shelf, anonymous_memory(look->process)));
 	target_name(look->process, name);
+	make_printable(name);
 	TRY(shelf_begin(shelf, name, look->process, &stored));
 	TRY(take_core(session, look, name, &stored));
 	return answers_write(session, &options, &stored, &process);

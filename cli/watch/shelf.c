@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -101,6 +102,17 @@ static time_t time_of(const char *name)
 	return strptime(name, STAMP, &time) ? timegm(&time) : 0;
 }
 
+/* One that somebody still fills is locked. */
+static void remove_rest(const struct shelf *shelf, const char *name)
+{
+	_cleanup_(free) char *path = format_text("%s/%s", shelf->folder, name);
+	_cleanup_(close) int fd =
+		path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		visit_files(path, true);
+}
+
 struct error *shelf_open(const struct shelf *shelf)
 {
 	struct stat status;
@@ -115,7 +127,7 @@ struct error *shelf_open(const struct shelf *shelf)
 		return error_system("%s", shelf->folder);
 	_cleanup_(names_deinit) struct names left = list_names(shelf->folder, is_incomplete);
 	for (int i = 0; i < left.count; i++)
-		size_of(shelf, left.list[i]->d_name, true);
+		remove_rest(shelf, left.list[i]->d_name);
 	return NULL;
 }
 
@@ -130,8 +142,7 @@ bool shelf_is_full(const struct shelf *shelf)
 	return shelf->hourly && count >= shelf->hourly;
 }
 
-/* Bytes of the disk that may be used. */
-static uint64_t free_space(const struct shelf *shelf)
+uint64_t shelf_free_space(const struct shelf *shelf)
 {
 	struct statvfs disk;
 	uint64_t left, most;
@@ -146,7 +157,7 @@ static uint64_t free_space(const struct shelf *shelf)
 static struct error *check_room(const struct shelf *shelf, uint64_t size, uint64_t stored)
 {
 	char wanted[NUMBER_SIZE], room[NUMBER_SIZE];
-	uint64_t space = free_space(shelf);
+	uint64_t space = shelf_free_space(shelf);
 
 	if (shelf->room && size > shelf->room)
 		return error_create(ERROR_SYSTEM, "a core of %s has no room in %s of --room",
@@ -170,7 +181,7 @@ struct error *shelf_make_room(const struct shelf *shelf, uint64_t size)
 	for (int i = 0; i < names.count; i++) {
 		const char *name = names.list[i]->d_name;
 
-		if (time_of(name) >= oldest && free_space(shelf) >= size &&
+		if (time_of(name) >= oldest && shelf_free_space(shelf) >= size &&
 		    (!shelf->room || stored + size <= shelf->room))
 			break;
 		stored -= size_of(shelf, name, true);
@@ -178,7 +189,14 @@ struct error *shelf_make_room(const struct shelf *shelf, uint64_t size)
 	return NULL;
 }
 
-/* A name that is none of a path, and shows no harm. */
+void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '_';
+}
+
+/* Make it one part of a path. */
 static void make_harmless(char *name)
 {
 	for (; *name; name++)
@@ -195,16 +213,32 @@ struct error *shelf_begin(const struct shelf *shelf, const char *name, pid_t pro
 	struct tm parts;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	*ret = (struct stored){ .shelf = shelf };
+	*ret = NOT_STORED;
+	ret->shelf = shelf;
 	strftime(stamp, sizeof(stamp), STAMP, gmtime_r(&now.tv_sec, &parts));
 	ret->name = format_text("%s.%03ldZ-%s-%d", stamp, now.tv_nsec / 1000000, name, process);
 	ret->folder = format_text("%s/" INCOMPLETE "XXXXXX", shelf->folder);
 	TRY_MEMORY(ret->name && ret->folder);
 	make_harmless(ret->name);
-	if (mkdtemp(ret->folder))
-		return NULL;
-	free(take(ret->folder));
-	return error_system("%s", shelf->folder);
+	if (!mkdtemp(ret->folder)) {
+		free(take(ret->folder));
+		return error_system("%s", shelf->folder);
+	}
+	ret->lock = open(ret->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ret->lock < 0 || flock(ret->lock, LOCK_EX | LOCK_NB) < 0)
+		return error_system("%s", ret->folder);
+	return NULL;
+}
+
+struct error *stored_write_reason(const struct stored *stored, json_t *reason)
+{
+	_cleanup_(free) char *path = stored_path(stored, "reason.json");
+	int failed;
+
+	TRY_MEMORY(path && reason);
+	failed = json_dump_file(reason, path, JSON_INDENT(1));
+	json_decref(reason);
+	return failed < 0 ? error_system("%s", path) : NULL;
 }
 
 struct error *stored_complete(struct stored *stored)
@@ -243,6 +277,8 @@ void stored_deinit(struct stored *stored)
 {
 	if (stored->folder && !stored->has_name)
 		visit_files(stored->folder, true);
+	if (stored->lock >= 0)
+		close(stored->lock);
 	free(stored->folder);
 	free(stored->name);
 }

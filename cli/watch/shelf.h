@@ -19,6 +19,7 @@
 #include "analyzer/base/cleanup.h"
 #include "analyzer/base/error.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,10 +36,11 @@ struct stored {
 	const struct shelf *shelf;
 	char *name;   /* below the shelf's folder; owned */
 	char *folder; /* where it is now; owned */
+	int lock;     /* held until it has its name: no other heapcore takes it for a rest */
 	bool has_name;
 };
 
-/* Make the folder if there is none, and remove what was left incomplete. */
+/* Make the folder if there is none, and remove what others that ended left incomplete. */
 struct error *shelf_open(const struct shelf *shelf);
 
 /* True if as many as may be were stored within the last hour. */
@@ -50,9 +52,18 @@ bool shelf_is_full(const struct shelf *shelf);
  */
 struct error *shelf_make_room(const struct shelf *shelf, uint64_t size);
 
+/* Bytes of the disk that may still be used. */
+uint64_t shelf_free_space(const struct shelf *shelf);
+
+/* Replace all but printable ASCII: a process chooses its name. */
+void make_printable(char *text);
+
 /* Begin a folder for a process of that name. */
 struct error *shelf_begin(const struct shelf *shelf, const char *name, pid_t process,
 			  struct stored *ret);
+
+/* Write reason.json; reason is taken over, and may be NULL: memory was short. */
+struct error *stored_write_reason(const struct stored *stored, json_t *reason);
 
 /* Give it its name. */
 struct error *stored_complete(struct stored *stored);
@@ -63,6 +74,8 @@ struct error *stored_publish(const struct stored *stored);
 /* Remove it if it was not completed. */
 void stored_deinit(struct stored *stored);
 DEFINE_DEINIT(stored_deinit, struct stored)
+
+#define NOT_STORED ((struct stored){ .lock = -1 })
 
 /* The path of a file in it, to be freed. */
 char *stored_path(const struct stored *stored, const char *file);

@@ -7,7 +7,10 @@ read as any other, and times are those of the outside.
 
 import glob
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
@@ -16,12 +19,36 @@ import truth
 
 UNSHARE = ("unshare", "-rmpfT", "--kill-child", "--boottime", "100000", "--monotonic", "5000")
 SECONDS = 60
+# A file system of the given files alone, all of whose folders are in its root.
+TURN = """
+import ctypes, os, shutil, subprocess, sys
+
+PIVOT_ROOT, DETACH = 155, 2
+root, program, *libraries = sys.argv[1:]
+subprocess.run(["mount", "-t", "tmpfs", "none", root], check=True)
+for library in libraries:
+    os.makedirs(os.path.dirname(root + library), exist_ok=True)
+    shutil.copy(library, root + library)
+shutil.copy(program, root + "/shop")
+os.mkdir(root + "/proc")
+subprocess.run(["mount", "--rbind", "/proc", root + "/proc"], check=True)
+os.chdir(root)
+c = ctypes.CDLL(None)
+if c.syscall(PIVOT_ROOT, b".", b".") or c.umount2(b".", DETACH):
+    sys.exit("the root cannot be turned to")
+os.execv("/shop", ["/shop"])
+"""
 
 
 def child_of(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         child, = map(int, file.read().split())
     return child
+
+
+def libraries_of(program):
+    """Paths of the program's libraries, the loader among them."""
+    return re.findall(r"(/\S+) \(0x", harness.run("ldd", program).stdout)
 
 
 class NamespacesTest(harness.LiveTest):
@@ -67,6 +94,31 @@ class NamespacesTest(harness.LiveTest):
         self.assertIn("shop::Shop::take(int)", outside.stdout)
         core = harness.snap(process, self.path("portable.core"), "--portable")
         self.assertIn("shop::Order", harness.ask(core, "info").stdout)
+
+    def test_of_a_root_without_a_shell(self):
+        """Nothing but the program and its libraries is in the root, which the process has turned to."""
+        program = self.compile("shop", "tutorial_leak.cpp", compiler="g++", flags=("-g", "-O1"))
+        if harness.run("unshare", "-rm", "mount", "-t", "tmpfs", "none", self.folder).returncode:
+            self.skipTest("no file system may be mounted in a namespace")
+        os.mkdir(self.path("root"))
+        process = self.start(["unshare", "-rm", sys.executable, "-c", TURN, self.path("root"), program,
+                              *libraries_of(program)])
+        self.assertFalse(os.path.exists(f"/proc/{process.pid}/root/bin"))
+        answer = harness.ask("-p", str(process.pid), "info")
+        self.assertIn("the_shop (shop)", answer.stdout)
+        self.assertIn("shop::Shop::take(int)", answer.stdout)
+        self.assertNotIn("--sysroot", answer.stderr)
+        answers = self.path("answers")
+        with subprocess.Popen([harness.HEAPCORE, "watch", "-o", answers, str(process.pid)],
+                              stderr=subprocess.PIPE, text=True) as watch:
+            watch.stderr.readline()
+            watch.send_signal(signal.SIGUSR1)
+            while not os.path.exists(f"{answers}/latest"):
+                time.sleep(0.01)
+            watch.send_signal(signal.SIGTERM)
+            watch.stderr.read()
+        with open(f"{answers}/latest/screen.txt", encoding="utf-8") as file:
+            self.assertIn("the_shop (shop)", file.read())
 
 
 if __name__ == "__main__":
