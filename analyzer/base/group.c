@@ -82,23 +82,30 @@ static uint64_t read_given_up(const char *folder, const struct kind *kind)
 
 bool group_limit_peek(struct group_limit *limit)
 {
-	const struct kind *kind = &kinds[limit->resource][limit->is_old];
+	return read_number(limit->folder, kinds[limit->resource][limit->is_old].usage,
+			   &limit->whole);
+}
+
+/* The lower of two limits. */
+static uint64_t read_limit(const struct group_limit *limit, const struct kind *kind)
+{
 	uint64_t most = NO_LIMIT, lower = NO_LIMIT;
 
 	read_number(limit->folder, kind->limit, &most);
 	if (kind->lower)
 		read_number(limit->folder, kind->lower, &lower);
-	limit->most = lower < most ? lower : most;
-	return limit->most < NO_LIMIT && read_number(limit->folder, kind->usage, &limit->whole);
+	return lower < most ? lower : most;
 }
 
 bool group_limit_read(struct group_limit *limit)
 {
+	const struct kind *kind = &kinds[limit->resource][limit->is_old];
 	uint64_t given_up;
 
-	if (!group_limit_peek(limit))
+	limit->most = read_limit(limit, kind);
+	if (limit->most >= NO_LIMIT || !group_limit_peek(limit))
 		return false;
-	given_up = read_given_up(limit->folder, &kinds[limit->resource][limit->is_old]);
+	given_up = read_given_up(limit->folder, kind);
 	limit->used = limit->whole - (given_up < limit->whole ? given_up : limit->whole);
 	return true;
 }

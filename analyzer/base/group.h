@@ -36,10 +36,10 @@ bool group_limit_in(const char *folder, enum group_resource resource, struct gro
 /* Find that of the process. */
 bool group_limit_of(pid_t process, enum group_resource resource, struct group_limit *ret);
 
-/* Read most and whole anew, which is quick; false: the group is gone, or has no limit now. */
+/* Read whole anew, which is quick; false: the group is gone. */
 bool group_limit_peek(struct group_limit *limit);
 
-/* Read all anew. */
+/* Read all anew; false: it is gone, or has no limit now. */
 bool group_limit_read(struct group_limit *limit);
 
 static inline uint64_t group_left(const struct group_limit *limit)

@@ -1,7 +1,9 @@
 #include "cli/watch/answers.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/slim/slim.h"
 #include "cli/prompt/execute.h"
+#include "cli/prompt/output_file.h"
 #include "cli/prompt/reports.h"
 #include "cli/watch/metrics.h"
 
@@ -52,8 +54,27 @@ static void ask_all(struct session *session, const struct stored *stored, const 
 		ask(session, stored, &questions[i]);
 }
 
-/* The child. */
-static void answer(const struct answers_options *options, const struct stored *stored,
+/* Put a core without contents in place of the core. */
+static struct error *make_slim(struct session *session, const char *core)
+{
+	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
+	struct slim_options options = { .progress = &session->progress.progress };
+	struct slim_sizes sizes;
+	int fd;
+
+	if (output_file_begin_named(core, &file) < 0)
+		return error_system("%s", core);
+	options.fd = file.fd;
+	TRY(slim_write(session->analysis, &options, &sizes));
+	fd = output_file_complete(&file);
+	if (fd < 0)
+		return error_system("%s", core);
+	close(fd);
+	return NULL;
+}
+
+/* The child; whether the core may stay. */
+static bool answer(const struct answers_options *options, const struct stored *stored,
 		   pid_t process)
 {
 	_cleanup_(session_deinit) struct session session;
@@ -71,13 +92,16 @@ static void answer(const struct answers_options *options, const struct stored *s
 		options->maximum_memory ? options->maximum_memory : machine_memory();
 	vanished_catch();
 	if (!core || !file)
-		return;
+		return false;
 	error = session_open(&session, core);
+	if (!error)
+		ask_all(&session, stored, previous);
+	if (!error && options->slim)
+		error = make_slim(&session, core);
 	if (error)
 		session_complain(&session, error);
-	else
-		ask_all(&session, stored, previous);
 	session_doubt(&session);
+	return !error;
 }
 
 /* Standard output goes nowhere: files have all. */
@@ -89,12 +113,26 @@ static void silence(void)
 	dup2(nothing, STDOUT_FILENO);
 }
 
+/* One with contents must not stay. */
+static void remove_core(struct session *session, const struct stored *stored)
+{
+	_cleanup_(free) char *core = stored_path(stored, "core");
+
+	if (core && unlink(core) == 0)
+		session_note(session, "%s: none without contents could be made, so it is removed",
+			     core);
+}
+
 static struct error *answer_in_child(struct session *session, const struct answers_options *options,
 				     const struct stored *stored, pid_t process)
 {
-	pid_t parent = getpid(), child = fork();
+	pid_t parent = getpid(), child;
 	int status = 0;
+	bool stays;
 
+	/* Else what is in buffers would be written by both. */
+	fflush(NULL);
+	child = fork();
 	if (child < 0)
 		return error_system("a process");
 	if (child == 0) {
@@ -102,14 +140,15 @@ static struct error *answer_in_child(struct session *session, const struct answe
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGINT, SIG_DFL);
 		silence();
-		if (getppid() == parent)
-			answer(options, stored, process);
+		stays = getppid() == parent && answer(options, stored, process);
 		fflush(NULL);
-		_exit(0);
+		_exit(!stays);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		if (session_interrupted(session))
 			kill(child, SIGKILL);
+	if (status && options->slim)
+		remove_core(session, stored);
 	if (WIFSIGNALED(status))
 		return error_create(ERROR_NOT_SUPPORTED,
 				    "the analysis of %s/core was ended by signal %d",

@@ -16,6 +16,7 @@ struct answers_options {
 	struct debug_options debug;
 	size_t maximum_memory; /* bytes; 0: the machine's */
 	bool no_content;
+	bool slim; /* in the end, only a core without contents stays, or none */
 };
 
 struct stored_process {

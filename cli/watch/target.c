@@ -343,7 +343,9 @@ bool meter_read(struct meter *meter, unsigned int percent, uint64_t *ret_used, u
 
 	switch (meter->kind) {
 	case METER_GROUP:
-		if (!group_limit_peek(&meter->limit))
+		/* Limits are changed seldom. */
+		if (!(meter->readings++ % 32 ? group_limit_peek(&meter->limit)
+					     : group_limit_read(&meter->limit)))
 			return false;
 		*ret_most = meter->limit.most;
 		*ret_used = meter->limit.whole;

@@ -51,6 +51,7 @@ struct meter {
 	pid_t process; /* one of the target's */
 	uint64_t most; /* of a resource limit */
 	struct group_limit limit;
+	unsigned int readings;
 };
 
 enum { MOST_METERS = 4 };

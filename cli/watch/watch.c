@@ -24,6 +24,7 @@ enum {
 	KEY_ALL,
 	KEY_MAXIMUM_MEMORY,
 	KEY_NO_CONTENT,
+	KEY_SLIM,
 	KEY_NO_CACHE,
 	KEY_DEBUG_DIR,
 };
@@ -56,6 +57,8 @@ static const struct argp_option OPTIONS[] = {
 	  "Use at most SIZE of memory to analyse a core", 0 },
 	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
 	  0 },
+	{ "slim", KEY_SLIM, NULL, 0,
+	  "Once a core was analysed, keep one without contents in its place, or none", 0 },
 	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
 	{ 0 },
@@ -83,6 +86,7 @@ static const struct switch_place places[] = {
 	PLACE(KEY_METRICS, PLACE_TEXT, struct watch_options, answers.metrics),
 	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct watch_options, answers.maximum_memory),
 	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct watch_options, answers.no_content),
+	PLACE(KEY_SLIM, PLACE_FLAG, struct watch_options, answers.slim),
 	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct watch_options, answers.debug.debug_directory),
 	PLACE(KEY_ALL, PLACE_FLAG, struct watch_options, all),
 	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct watch_options, no_cache),
@@ -148,6 +152,7 @@ struct watch {
 	size_t meter_count, nearest; /* the meter of which the reading is */
 	struct reading reading;
 	double rate;	    /* bytes a second by which use rises: the most, lately */
+	double next_check;  /* of whether processes are left */
 	double next_growth; /* when private memory is looked at again */
 	pid_t *processes;   /* room for MOST_PROCESSES; owned */
 	size_t looks;
@@ -275,11 +280,13 @@ static void look(struct watch *watch, pid_t process, enum cause cause)
 	struct error *error =
 		look_into(&watch->session, &watch->options.shelf, &watch->options.answers, &look);
 
-	watch->session.failed = false;
 	if (error)
 		session_complain(&watch->session, error_wrap(error, "process %d", process));
 	else
 		watch->looks++;
+	/* Of several looks, the last decides. */
+	watch->session.failed = error;
+	watch->session.wrong_usage = false;
 }
 
 /* The largest in front. */
@@ -357,6 +364,20 @@ static struct error *begin(struct watch *watch)
 	return look_obstacle(options->shelf.folder, limit_of(watch));
 }
 
+/* Find out, once a second, whether any process is left. */
+static void check_processes(struct watch *watch)
+{
+	double now = clock_now();
+
+	if (now < watch->next_check)
+		return;
+	watch->next_check = now + 1;
+	if (watch->meter_count == 0 || target_processes(&watch->target, watch->processes) > 0)
+		return;
+	watch->meter_count = 0;
+	events_forget(&watch->events);
+}
+
 static void watch_all(struct watch *watch)
 {
 	while (!session_interrupted(&watch->session)) {
@@ -368,10 +389,7 @@ static void watch_all(struct watch *watch)
 			tell_end(watch);
 			return;
 		}
-		if (watch->meter_count && target_processes(&watch->target, watch->processes) == 0) {
-			watch->meter_count = 0;
-			events_forget(&watch->events);
-		}
+		check_processes(watch);
 		read_all(watch, happened.pressed);
 		if (watch->meter_count == 0)
 			continue;

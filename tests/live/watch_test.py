@@ -35,6 +35,7 @@ static void grow(void)
     struct entry *entry = malloc(sizeof(*entry));
 
     memset(entry->text, 'x', sizeof(entry->text));
+    memcpy(entry->text, "Secret!", 7);
     entry->next = the_cache;
     the_cache = entry;
 }
@@ -203,6 +204,22 @@ class WatchTest(harness.LiveTest):
         self.assertEqual(reason["cause"], "asked")
         self.end(watch)
         self.assertEqual(len(self.looks()), 1)
+
+    def test_only_a_core_without_contents_stays(self):
+        process = self.begin()
+        watch = self.watch("--slim", process.pid)
+        self.grow(process, 100)
+        for number in 1, 2:
+            watch.send_signal(signal.SIGUSR1)
+            folder = self.wait_for_look(number)
+            with open(f"{folder}/core", "rb") as core:
+                # Where the program writes it, it stands in code.
+                self.assertLess(core.read().count(b"Secret!"), 10)
+            self.assertEqual(sorted(os.listdir(folder))[0], "core")
+            self.grow(process, 50)
+        self.assertIn("the_cache (worker): +200,400 bytes in +50 allocations",
+                      read(f"{folder}/growth.txt"))
+        self.end(watch)
 
     def test_growth_of_a_process(self):
         process = self.begin()

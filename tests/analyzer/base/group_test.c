@@ -95,7 +95,7 @@ TEST(the_limit_with_least_left_counts)
 	assert_true(group_limit_read(&limit));
 	assert_int_equal(group_left(&limit), 0);
 	write_file(groups.inner, "memory.high", "900\n");
-	assert_true(group_limit_peek(&limit));
+	assert_true(group_limit_read(&limit));
 	assert_int_equal(limit.most, 900);
 	remove_groups(&groups);
 	assert_false(group_limit_peek(&limit));
