@@ -1,7 +1,7 @@
 #include "cli/watch/answers.h"
 
 #include "analyzer/base/text.h"
-#include "analyzer/slim/slim.h"
+#include "cli/live/slim.h"
 #include "cli/prompt/execute.h"
 #include "cli/prompt/output_file.h"
 #include "cli/prompt/reports.h"
@@ -54,21 +54,23 @@ static void ask_all(struct session *session, const struct stored *stored, const 
 		ask(session, stored, &questions[i]);
 }
 
-/* Put a core without contents in place of the core. */
-static struct error *make_slim(struct session *session, const char *core)
+/* Put a packed core without contents in place of the core. */
+static struct error *make_slim(struct session *session, const struct stored *stored,
+			       const char *core)
 {
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
-	struct slim_options options = { .progress = &session->progress.progress };
+	_cleanup_(free) char *path = stored_path(stored, "core.zst");
 	struct slim_sizes sizes;
+	uint64_t packed;
 	int fd;
 
-	if (output_file_begin_named(core, &file) < 0)
-		return error_system("%s", core);
-	options.fd = file.fd;
-	TRY(slim_write(session->analysis, &options, &sizes));
+	TRY_MEMORY(path);
+	if (output_file_begin_named(path, &file) < 0)
+		return error_system("%s", path);
+	TRY(slim_core(session, file.fd, true, &sizes, &packed));
 	fd = output_file_complete(&file);
-	if (fd < 0)
-		return error_system("%s", core);
+	if (fd < 0 || unlink(core) < 0)
+		return error_system("%s", path);
 	close(fd);
 	return NULL;
 }
@@ -97,7 +99,7 @@ static bool answer(const struct answers_options *options, const struct stored *s
 	if (!error)
 		ask_all(&session, stored, previous);
 	if (!error && options->slim)
-		error = make_slim(&session, core);
+		error = make_slim(&session, stored, core);
 	if (error)
 		session_complain(&session, error);
 	session_doubt(&session);
@@ -162,7 +164,7 @@ static void tell_by_environment(const struct stored *stored, const struct stored
 	static const char *const files[][2] = {
 		{ "HEAPCORE_CORE", "core" },	     { "HEAPCORE_REASON", "reason.json" },
 		{ "HEAPCORE_SCREEN", "screen.txt" }, { "HEAPCORE_LEAKS", "leaks.txt" },
-		{ "HEAPCORE_GROWTH", "growth.txt" },
+		{ "HEAPCORE_GROWTH", "growth.txt" }, { "HEAPCORE_CORE", "core.zst" },
 	};
 	char number[NUMBER_SIZE];
 

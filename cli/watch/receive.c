@@ -31,7 +31,7 @@ enum {
 
 static const char DOCUMENTATION[] =
 	"Take the core of a process that ended from standard input, and keep it with who held its memory, as `heapcore watch' does. The kernel starts it by /proc/sys/kernel/core_pattern:\n\n  |/usr/bin/heapcore receive -o /var/lib/heapcore %P %e %s\v"
-	"Zeros take no room. A core that would be larger than --largest or --room, or fill the disk, is cut and analysed as far as it goes. If there were too many within an hour, it is not kept. Where nobody reads messages, they are in DIR/receive.log.\n"
+	"Zeros take no room. A core that would be larger than --largest or --room, or fill the disk, is cut and analysed as far as it goes. If there were too many within an hour, it is not kept. Started by the kernel, it writes messages to DIR/receive.log.\n"
 	"\n"
 	"Files of a process in a container are found through its root; with kernel.core_pipe_limit above 0, the kernel keeps that until the analysis ends.\n"
 	"\n"

@@ -290,6 +290,7 @@ char *stored_path(const struct stored *stored, const char *file)
 
 char *stored_previous(const struct stored *stored, pid_t process)
 {
+	static const char *const cores[] = { "core", "core.zst" };
 	const char *own = strrchr(stored->folder, '/') + 1;
 	_cleanup_(names_deinit) struct names names = list_names(stored->shelf->folder, is_stored);
 	_cleanup_(free) char *ending = format_text("-%d", process);
@@ -297,15 +298,17 @@ char *stored_previous(const struct stored *stored, pid_t process)
 	for (int i = names.count - 1; i >= 0 && ending; i--) {
 		const char *name = names.list[i]->d_name;
 		size_t length = strlen(name);
-		char *path;
 
 		if (strcmp(name, own) >= 0 || length < strlen(ending) ||
 		    strncmp(name + length - strlen(ending), ending, strlen(ending)) != 0)
 			continue;
-		path = format_text("%s/%s/core", stored->shelf->folder, name);
-		if (path && access(path, R_OK) == 0)
-			return path;
-		free(path);
+		for (size_t k = 0; k < COUNT_OF(cores); k++) {
+			char *path = format_text("%s/%s/%s", stored->shelf->folder, name, cores[k]);
+
+			if (path && access(path, R_OK) == 0)
+				return path;
+			free(path);
+		}
 	}
 	return NULL;
 }

@@ -2,7 +2,7 @@
  * The folder in which `heapcore watch` and `receive` leave what they find:
  *
  *	DIR/20261128T213410.123Z-shop-4711/
- *		core	      the memory
+ *		core	      the memory; or core.zst, without its contents
  *		reason.json   when, why, of which process
  *		screen.txt    the first screen; screen.json has its numbers
  *		leaks.txt     what leaked, by kind

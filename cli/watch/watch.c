@@ -284,7 +284,7 @@ static void look(struct watch *watch, pid_t process, enum cause cause)
 		session_complain(&watch->session, error_wrap(error, "process %d", process));
 	else
 		watch->looks++;
-	/* Of several looks, the last decides. */
+	/* The last of several looks decides. */
 	watch->session.failed = error;
 	watch->session.wrong_usage = false;
 }
