@@ -214,7 +214,7 @@ char *leak_caller_text(const struct frame *frame)
 	const char *source = folder ? folder + 1 : frame->source;
 
 	if (!frame->function)
-		return strdup(source);
+		return strdup(source ? source : module_name(frame->module));
 	name = frame->is_script ? strdup(frame->function) : short_name(frame->function);
 	return name ? format_text("%s (%s)", name, source ? source : module_name(frame->module))
 		    : NULL;

@@ -6,7 +6,8 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/report/report.h"
 
-/* Return what tells the members of an allocation. Needs STAGE_CLASSES, and STAGE_TYPES for types. */
+/* Return what tells the members of an allocation. Needs STAGE_CLASSES, and STAGE_TYPES for types.
+ */
 enum members_by { MEMBERS_UNKNOWN, MEMBERS_BY_NAME, MEMBERS_BY_TYPE, MEMBERS_BY_PLACE };
 enum members_by members_by(const struct analysis *analysis, allocation_id id);
 

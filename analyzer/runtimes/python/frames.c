@@ -69,7 +69,7 @@ static bool ends_at_values(struct reading *reading, uint64_t frame, uint64_t cod
 
 	if (layout->line_table == LINES_LOCATED)
 		return true;
-	for (size_t i = 0; i < name_tuples(layout); i++) {
+	for (size_t i = 0; i < COUNT_OF(name_order); i++) {
 		if (!view_word(&reading->view, code + layout->names + name_order[i], &tuple) ||
 		    !python_has_flag(&reading->view, tuple, TUPLE_FLAG) ||
 		    !view_word(&reading->view, tuple + LENGTH, &length))
