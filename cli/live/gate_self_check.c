@@ -3,7 +3,7 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/capture/snapshot.h"
 #include "analyzer/gate/leak_kinds.h"
-#include "cli/live/snap.h"
+#include "cli/live/copies.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -196,7 +196,7 @@ static struct error *check(struct progress *progress)
 
 	TRY(start(&planter));
 	TRY(read_planted(planter.socket, &planted));
-	TRY(open_temporary(&fd));
+	TRY(copies_open(&fd));
 	options.fd = fd;
 	TRY(snapshot_take(planter.process, &options, CLONE_NEVER, &snapshot));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

@@ -2,7 +2,7 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
-#include "cli/live/snap.h"
+#include "cli/live/copies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct error *preload_unpack(char **ret)
 {
 	static const char ending[] = ".so";
 	_cleanup_(free) char *path =
-		format_text("%s/" RECORDER_FILE ".XXXXXX%s", snap_copies_folder(), ending);
+		format_text("%s/" RECORDER_FILE ".XXXXXX%s", copies_folder(), ending);
 	size_t size = (size_t)(recorder_end - recorder_begin), done = 0;
 	_cleanup_(close) int fd = -1;
 

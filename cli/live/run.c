@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/base/text.h"
+#include "cli/live/copies.h"
 #include "cli/live/gate_words.h"
 #include "cli/live/preload.h"
 #include "cli/live/snap.h"
@@ -820,7 +821,7 @@ static struct error *default_core(struct run_options *options)
 	if (options->core_path || !ci || !*ci)
 		return NULL;
 	if (!folder || !*folder)
-		folder = snap_copies_folder();
+		folder = copies_folder();
 	if (access(folder, W_OK) < 0)
 		return NULL;
 	options->default_core = format_text("%s/heapcore-%d.core", folder, getpid());

@@ -1,10 +1,9 @@
 #include "cli/live/slim.h"
 
-#include "analyzer/base/temporary.h"
 #include "analyzer/base/text.h"
 #include "analyzer/slim/slim.h"
+#include "cli/live/copies.h"
 #include "cli/live/pack.h"
-#include "cli/live/snap.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
 #include "cli/prompt/session.h"
@@ -102,7 +101,7 @@ static struct error *write_packed(struct session *session, int output, struct sl
 				  uint64_t *ret_packed)
 {
 	_cleanup_(close) int fd = -1;
-	struct error *error = open_temporary(&fd);
+	struct error *error = copies_open(&fd);
 
 	if (!error)
 		error = write_core(session, fd, ret);

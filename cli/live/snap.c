@@ -1,7 +1,7 @@
 #include "cli/live/snap.h"
 
-#include "analyzer/base/temporary.h"
 #include "analyzer/base/text.h"
+#include "cli/live/copies.h"
 #include "cli/live/pack.h"
 #include "cli/live/slim.h"
 #include "cli/prompt/machine.h"
@@ -96,18 +96,6 @@ struct error *parse_process(const char *word, pid_t *ret)
 	return NULL;
 }
 
-const char *snap_copies_folder(void)
-{
-	const char *folder = getenv("TMPDIR");
-
-	return folder && *folder ? folder : "/tmp";
-}
-
-struct error *open_temporary(int *ret)
-{
-	return temporary_open(snap_copies_folder(), ret);
-}
-
 static struct error *take_snapshot(struct session *session, pid_t process,
 				   struct core_options options, enum clone_choice clone,
 				   struct snapshot *ret)
@@ -165,15 +153,14 @@ struct error *snap_to_analyse(struct session *session, pid_t process, char **ret
 {
 	struct snapshot snapshot = { 0 };
 	int fd = -1;
-	struct error *error = open_temporary(&fd);
+	struct error *error = copies_open(&fd);
 
 	if (!error)
 		error = take_snapshot(session, process,
 				      (struct core_options){ .fd = fd, .complete = true },
 				      CLONE_BY_NEED, &snapshot);
 	if (error && error_code(error) == ERROR_SYSTEM)
-		return error_wrap(error, "copying process %d into %s", process,
-				  snap_copies_folder());
+		return error_wrap(error, "copying process %d into %s", process, copies_folder());
 	if (error)
 		return error;
 	snap_tell_gaps(session, &snapshot.sizes);
@@ -232,7 +219,7 @@ static struct error *snap_changed(struct session *session, pid_t process, int ou
 				  struct snapshot *ret, uint64_t *ret_packed)
 {
 	_cleanup_(close) int fd = -1;
-	struct error *error = open_temporary(&fd);
+	struct error *error = copies_open(&fd);
 
 	core.fd = fd;
 	if (!error)

@@ -22,11 +22,5 @@ struct error *snap_to_analyse(struct session *session, pid_t process, char **ret
 /* Notes on what could not be taken. */
 void snap_tell_gaps(struct session *session, const struct core_sizes *sizes);
 
-/* $TMPDIR, or /tmp. */
-const char *snap_copies_folder(void);
-
-/* A file without a name, there. */
-struct error *open_temporary(int *ret);
-
 /* "123", as the number of a process. */
 struct error *parse_process(const char *word, pid_t *ret);

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/diff/growth.h"
+#include "cli/live/copies.h"
 #include "cli/live/gate_words.h"
 #include "cli/live/preload.h"
 #include "cli/live/process_root.h"
@@ -391,7 +392,7 @@ static struct error *name_snapshots(struct soak *soak)
 		if (options->keep) {
 			soak->paths[i] = format_text("%s/%zu.core", options->keep, i + 1);
 		} else {
-			TRY(open_temporary(&soak->files[i]));
+			TRY(copies_open(&soak->files[i]));
 			soak->paths[i] = format_text("/proc/self/fd/%d", soak->files[i]);
 		}
 		TRY_MEMORY(soak->paths[i]);

@@ -5,8 +5,9 @@
 #include "analyzer/capture/machine.h"
 #include "analyzer/capture/tracer.h"
 #include "analyzer/runtimes/runtime.h"
+#include "cli/live/copies.h"
 #include "cli/live/preload.h"
-#include "cli/live/snap.h"
+#include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
 
 #include <errno.h>
@@ -157,7 +158,7 @@ static struct error *open_core(struct watcher *watcher, pid_t process, int *ret)
 			 : -1;
 
 	if (fd < 0)
-		return open_temporary(ret);
+		return copies_open(ret);
 	watcher->kept += size;
 	*ret = fd;
 	return NULL;

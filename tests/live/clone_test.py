@@ -51,6 +51,12 @@ def clones_of(process):
     return found
 
 
+def leads_a_session(pid):
+    """Not of a process that has ended meanwhile, such as the one between program and clone."""
+    session = status_of(pid, "NSsid")
+    return session is not None and session == status_of(pid, "NSpid")
+
+
 def written_by(pid):
     """The bytes of the largest file that the process has open."""
     sizes = [0]
@@ -241,8 +247,7 @@ class CloneTest(harness.LiveTest):
             self.addCleanup(command.send_signal, signal.SIGCONT)
             # The keeper has let go of the program, and the clone of its files.
             wait_until(lambda: command.poll() is not None or any(
-                status_of(clone, "NSsid") == status_of(clone, "NSpid")
-                for clone in clones_of(worker.process)), "a clone")
+                map(leads_a_session, clones_of(worker.process))), "a clone")
             command.send_signal(signal.SIGSTOP)
             # Had all been written, the keeper would end the clone now; unless heapcore was
             # stopped before it could say so.
