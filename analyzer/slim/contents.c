@@ -276,7 +276,7 @@ static void redact_span(const struct slim_rules *rules, const struct span *span,
 			text = TEXT_NONE;
 			continue;
 		}
-		if (span->origin == SLIM_USED && redact_text(rules, bytes + i, ret + i, &text))
+		if (span->block.size && redact_text(rules, bytes + i, ret + i, &text))
 			continue;
 		text = TEXT_NONE;
 		word = slim_placeholder(rules, word);

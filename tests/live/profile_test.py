@@ -233,6 +233,7 @@ type order struct {
 }
 
 var kept []*order
+var passing []byte
 
 //go:noinline
 func orders(count int) {
@@ -245,7 +246,13 @@ func orders(count int) {
 }
 
 func main() {
+	runtime.GOMAXPROCS(1)
 	runtime.MemProfileRate = RATE
+	/* The next sample was chosen by the rate before. */
+	for i := 0; i < 64; i++ {
+		passing = make([]byte, 1<<20)
+	}
+	passing = nil
 	kept = make([]*order, 0, 5000)
 	orders(6000)
 	debug.SetGCPercent(-1)
