@@ -1,5 +1,5 @@
 /*
- * Where cores are that last as long as heapcore runs.
+ * The folder of cores that last as long as heapcore runs.
  */
 #pragma once
 
