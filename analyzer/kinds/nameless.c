@@ -572,10 +572,14 @@ struct start {
 	struct text_in text;
 };
 
-/* True if most of its beginning is text. Bytes of pointers are not, whatever they look like. */
+/*
+ * True if most of its beginning is text. Bytes of pointers are not, whatever they look like; nor is
+ * what malloc writes into the first two words of a free block, as a link and a random key.
+ */
 static bool starts_with_text(const struct analysis *analysis, allocation_id id, struct start *ret)
 {
-	enum { LEAST = 8 };
+	enum { LEAST = 8, OF_MALLOC = 2 };
+	const bool is_free = allocation_state(analysis_index(analysis), id) != BLOCK_USED;
 	const unsigned int word_size = image_word_size(analysis_image(analysis));
 	uint64_t size = 0, length = allocation_size(analysis_index(analysis), id);
 	const uint8_t *bytes = image_bytes(analysis_image(analysis),
@@ -587,7 +591,8 @@ static bool starts_with_text(const struct analysis *analysis, allocation_id id, 
 		return false;
 	memcpy(ret->bytes, bytes, ret->size);
 	for (size_t i = 0; i + word_size <= ret->size; i += word_size)
-		if (nameless_is_pointer(analysis, load_word(bytes + i, word_size)))
+		if ((is_free && i < OF_MALLOC * word_size) ||
+		    nameless_is_pointer(analysis, load_word(bytes + i, word_size)))
 			memset(ret->bytes + i, 0, word_size);
 	while (ret->size > 0 && ret->bytes[ret->size - 1] == '\0')
 		ret->size--;
