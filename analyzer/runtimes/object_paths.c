@@ -44,14 +44,24 @@ static struct error *reach(void *data, allocation_id id, uint64_t place)
 	return array_append(&search->queue, id);
 }
 
-static struct error *search_from(struct search *search, struct object_space *space,
-				 const struct bitmap *names)
+static struct error *begin_at(struct search *search, const struct bitmap *names)
 {
-	search->queue.count = 0;
 	bitmap_for_each(id, names) {
 		search->source = (allocation_id)id;
 		TRY(reach(search, (allocation_id)id, 0));
 	}
+	return NULL;
+}
+
+/* Names that last are first: of paths of the same length, theirs are taken. */
+static struct error *search_from(struct search *search, struct object_space *space,
+				 struct bitmap *names)
+{
+	TRY(object_find_globals(space, names));
+	TRY(begin_at(search, names));
+	if (space->runtime->find_locals)
+		TRY(space->runtime->find_locals(space, names));
+	TRY(begin_at(search, names));
 	for (size_t i = 0; i < search->queue.count; i++) {
 		search->source = search->queue.items[i];
 		TRY(object_visit_references(space, search->source, reach, search));
@@ -69,9 +79,6 @@ static struct error *search_space(const struct object_paths_input *input,
 	struct error *error;
 
 	TRY(bitmap_init(&names, paths->from.count, input->account));
-	TRY(object_find_globals(space, &names));
-	if (space->runtime->find_locals)
-		TRY(space->runtime->find_locals(space, &names));
 	error = search_from(&search, space, &names);
 	array_release(&search.queue);
 	return error;

@@ -14,7 +14,7 @@ import harness
 import python_test
 
 PROGRAM = r"""
-import collections, functools, os, sys
+import collections, contextvars, functools, os, queue as queues, sys
 
 class Base:
     __slots__ = ("parent", "tag")
@@ -100,6 +100,33 @@ coroutine = wait(1)
 coroutine.send(None)
 ended = generate(77)
 list(ended)
+
+class Failure(Exception):
+    pass
+
+def fail(number):
+    local = ["failed %d" % number]
+    raise Failure(number)
+
+failures = []
+for i in range(10):
+    try:
+        fail(i)
+    except Failure as failure:
+        failures.append(failure)
+
+variables = [contextvars.ContextVar("v%d" % i, default=["default %d" % i]) for i in range(100)]
+def set_all():
+    for i, variable in enumerate(variables):
+        variable.set(["context %d" % i])
+context = contextvars.copy_context()
+context.run(set_all)
+variables[0].set(["current"])
+simple = queues.SimpleQueue()
+for i in range(30):
+    simple.put(["simple %d" % i])
+for i in range(20):
+    simple.get()
 
 def module_of(path):
     return max((name for name in sys.modules if re.match(re.escape(name) + r"(?![\w])", path)),
@@ -215,14 +242,18 @@ class Paths(harness.LiveTest):
                      "generators[8].gi_frame.f_locals['shared']",
                      "coroutine.cr_frame.f_locals['waiting']", "remember.<cache>[1007]",
                      "recall.<cache>[1085].<result>",
-                     "recall.<newest>.<result>"):
+                     "recall.<newest>.<result>", "variables[7].<default>",
+                     "failures[7].__traceback__.tb_next.tb_frame.f_locals['local']",
+                     "context[<ContextVar 'v99'>]", "simple.<items>[9]"):
             self.assertTrue("__main__." + path in paths, path)
         self.assertTrue("serve.<locals>.answer['parts'][1]" in paths)
         self.check_typed(rows, paths, (
             "__main__.dynamic.field199", "__main__.large['b']['c'][1]", "__main__.keys[3]",
             "__main__.queue[129]", "__main__.partial.keywords['key']", "__main__.keys[None]",
             "__main__.coroutine.cr_frame.f_locals['waiting']"))
-        self.assertFalse([path for path in paths if path and "ended" in path])
+        self.assertIn("contextvars.copy_context()[<ContextVar 'v0'>]", paths)
+        self.assertFalse([path for path in paths if path and ("ended" in path or "+0x" in path and
+                                                              "__main__" in path)])
         long = [path for path in paths if path and " ... " in path]
         self.assertEqual(len(long), 282)
         self.assertTrue(all(path.startswith("__main__.chain[0]") for path in long))
@@ -253,7 +284,7 @@ class Paths(harness.LiveTest):
     def test_damage_does_no_harm(self):
         for path in harness.damage(self.core, self.path("damaged"), 3000):
             harness.ask("-q", path, "tree", expected=(harness.FINE, harness.INCOMPLETE))
-            harness.ask("-q", path, "explain", "used", "list", "--limit", "20",
+            harness.ask("-q", path, "explain", "used", "%PythonListItems", "--limit", "20",
                         expected=(harness.FINE, harness.INCOMPLETE))
 
 

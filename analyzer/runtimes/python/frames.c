@@ -777,6 +777,28 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 	return reading.error;
 }
 
+struct error *python_frames_visit_object(const struct python_threads *threads,
+					 struct python_types *types, uint64_t object,
+					 const struct frame_visitor *visitor)
+{
+	enum { FRAME = 24 }; /* from 3.11 on */
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.layout = threads->layout,
+		.visitor = visitor,
+	};
+	uint64_t frame = object, code;
+
+	if (!threads->layout || (threads->layout->line_table == LINES_LOCATED &&
+				 !view_word(&reading.view, object + FRAME, &frame)))
+		return NULL;
+	code = code_of(&reading, frame);
+	if (code)
+		visit_locals(&reading, frame, code);
+	return reading.error;
+}
+
 uint64_t python_frames_code_start(const struct python_threads *threads)
 {
 	return threads->layout ? threads->layout->start : 0;

@@ -39,6 +39,11 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 					    struct python_types *types, uint64_t object,
 					    uint64_t size, const struct frame_visitor *visitor);
 
+/* Visit the variables of a frame object; likewise. */
+struct error *python_frames_visit_object(const struct python_threads *threads,
+					 struct python_types *types, uint64_t object,
+					 const struct frame_visitor *visitor);
+
 /* The state of the frame of a generator or coroutine. */
 enum python_frame_state { PYTHON_FRAME_WAITS, PYTHON_FRAME_RUNS, PYTHON_FRAME_ENDED };
 enum python_frame_state python_frames_state(const struct python_threads *threads,

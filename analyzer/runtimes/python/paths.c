@@ -58,9 +58,11 @@ enum link_kind {
 	LINK_KEYS,	 /* a key itself */
 	LINK_ITEM,	 /* by number */
 	LINK_ELEMENT,	 /* of what has no order */
-	LINK_VARIABLE,	 /* of a function that waits */
+	LINK_VARIABLE,	 /* of a function that waits, or of a frame */
 	LINK_AWAITED,	 /* what a coroutine waits for */
-	LINK_WORD,	 /* of the object, at an offset */
+	LINK_FLAT,	 /* an element of numpy's, by number */
+	LINK_QUEUED,
+	LINK_WORD, /* of the object, at an offset */
 	LINK_CLASS,
 };
 
@@ -230,13 +232,28 @@ static void walk_attribute_dict(struct walk *walk, uint64_t object, uint64_t off
 		emit(walk, LINK_ATTRIBUTES, object + offset, dict, 0);
 }
 
-/* Behind its size, an allocation may have anything; a frame in it has its variables. */
+/* Up to 3.10 the names of its classes have no module. */
+static bool is_of_contexts(const char *class, const char *name)
+{
+	static const char module[] = "_contextvars.";
+
+	if (strncmp(class, module, sizeof(module) - 1) == 0)
+		class += sizeof(module) - 1;
+	return strcmp(class, name) == 0;
+}
+
+/*
+ * Behind its size, an allocation may have anything; a frame in it has its variables. What a context
+ * variable has behind its default is a value that only contexts hold.
+ */
 static void walk_words(struct walk *walk, const struct python_type *type, uint64_t object)
 {
+	bool is_variable = type->name && is_of_contexts(type->name, "ContextVar");
 	uint64_t size = type->kind == PYTHON_GENERATOR
 				? python_frames_start(&walk->python->threads, type)
 				: type->size;
 
+	size = is_variable ? MIN(size, ITEMS + WORD) : size;
 	for (uint64_t at = 2 * WORD; at + WORD <= size && !walk->is_over; at += WORD) {
 		uint64_t word;
 
@@ -257,12 +274,13 @@ static void emit_variable(void *data, const struct runtime_local *local)
 		  &(struct object_link){ LINK_VARIABLE, local->address, .name = local->name });
 }
 
-/* The name of the attribute for the frame of such an object; NULL: it has none. */
+/* How programs get from such an object to its frame; NULL: it has none. */
 static const char *frame_attribute(const struct python_type *type)
 {
-	return is_named(type, "generator")	   ? "gi_frame"
-	       : is_named(type, "coroutine")	   ? "cr_frame"
-	       : is_named(type, "async_generator") ? "ag_frame"
+	return is_named(type, "generator")	   ? ".gi_frame"
+	       : is_named(type, "coroutine")	   ? ".cr_frame"
+	       : is_named(type, "async_generator") ? ".ag_frame"
+	       : is_named(type, "frame")	   ? ""
 						   : NULL;
 }
 
@@ -271,6 +289,11 @@ static void walk_frame(struct walk *walk, const struct python_type *type, uint64
 {
 	const struct frame_visitor visitor = { walk, NULL, emit_variable };
 
+	if (type->kind == PYTHON_FRAME) {
+		walk->error = python_frames_visit_object(&walk->python->threads,
+							 &walk->python->types, object, &visitor);
+		return;
+	}
 	if (is_named(type, "coroutine"))
 		emit(walk, LINK_AWAITED, 0,
 		     python_frames_awaited(&walk->python->threads, &walk->python->types, object,
@@ -279,6 +302,88 @@ static void walk_frame(struct walk *walk, const struct python_type *type, uint64
 
 	walk->error = python_frames_visit_suspended(&walk->python->threads, &walk->python->types,
 						    object, size, &visitor);
+}
+
+/*
+ * Include/internal/pycore_hamt.h: a node has a key and its value in turn, or null and another node
+ * instead of both; or nodes alone, 32. Any other object has none of these.
+ */
+static void walk_mapping(struct walk *walk, uint64_t node, unsigned int depth)
+{
+	enum { MOST_DEPTH = 8, SLOTS = 32, PAIRS = 32 };
+	const char *name = python_class_at(walk->python, &walk->view, node);
+	bool is_array = name && strcmp(name, "hamt_array_node") == 0;
+	uint64_t place = node + (is_array ? LENGTH : PAIRS), count = SLOTS, value;
+	uint64_t key = 0;
+
+	if (!name || strncmp(name, "hamt_", 5) != 0 || depth > MOST_DEPTH ||
+	    (!is_array && !view_word(&walk->view, node + LENGTH, &count)))
+		return;
+	for (uint64_t i = 0; i < count && i < 2 * SLOTS && !walk->is_over; i++, place += WORD) {
+		if (!view_word(&walk->view, place, &value))
+			return;
+		if (!is_array && i % 2 == 0)
+			key = value;
+		else if (key)
+			emit(walk, LINK_KEY, place, value, key);
+		else if (value)
+			walk_mapping(walk, value, depth + 1);
+	}
+}
+
+/* A context has the mapping, which has the root of its nodes. */
+static void walk_context(struct walk *walk, uint64_t context)
+{
+	enum { MAPPING = 24, ROOT = 16 };
+	uint64_t mapping, root;
+
+	if (view_word(&walk->view, context + MAPPING, &mapping) &&
+	    view_word(&walk->view, mapping + ROOT, &root))
+		walk_mapping(walk, root, 0);
+}
+
+/*
+ * numpy/ndarraytypes.h: | data | int dimensions | their lengths | strides | base | type |. What has
+ * no base has its data for itself, without gaps.
+ */
+static void walk_array(struct walk *walk, uint64_t array)
+{
+	enum { DATA, DIMENSIONS, LENGTHS, BASE = 4, KIND, WORDS };
+	enum { MOST_DIMENSIONS = 64, NUMBER = 28, OBJECTS = 17 };
+	uint64_t words[WORDS], count = 1, length;
+	uint32_t number;
+
+	if (!view_read(&walk->view, array + 2 * WORD, words, sizeof(words)) || words[BASE] ||
+	    !view_read(&walk->view, words[KIND] + NUMBER, &number, sizeof(number)) ||
+	    number != OBJECTS || (uint32_t)words[DIMENSIONS] > MOST_DIMENSIONS)
+		return;
+	for (uint32_t i = 0; i < (uint32_t)words[DIMENSIONS] && count <= MOST_ITEMS; i++)
+		count *= view_word(&walk->view, words[LENGTHS] + WORD * i, &length) &&
+					 length <= MOST_ITEMS
+				 ? length
+				 : 0;
+	for (uint64_t i = 0; i < count && i < MOST_ITEMS && !walk->is_over; i++) {
+		if (!view_word(&walk->view, words[DATA] + WORD * i, &length))
+			return;
+		emit(walk, LINK_FLAT, words[DATA] + WORD * i, length, i);
+	}
+}
+
+/* Modules/_queuemodule.c from 3.13 on: a ring; before, a list is one of the object's words. */
+static void walk_queue(struct walk *walk, uint64_t queue)
+{
+	enum { NEXT, FIRST, RING, ROOM, COUNT, WORDS };
+	uint64_t words[WORDS], place, item;
+
+	if (!view_read(&walk->view, queue + ITEMS, words, sizeof(words)) ||
+	    words[COUNT] > words[ROOM] || words[FIRST] >= words[ROOM])
+		return;
+	for (uint64_t i = 0; i < words[COUNT] && !walk->is_over; i++) {
+		place = words[RING] + WORD * ((words[FIRST] + i) % words[ROOM]);
+		if (!view_word(&walk->view, place, &item))
+			return;
+		emit(walk, LINK_QUEUED, place, item, i);
+	}
 }
 
 static void walk_contents(struct walk *walk, const struct python_type *type, uint64_t object)
@@ -291,6 +396,12 @@ static void walk_contents(struct walk *walk, const struct python_type *type, uin
 		walk_set(walk, object);
 	else if (is_named(type, "collections.deque"))
 		walk_deque(walk, object);
+	else if (type->name && is_of_contexts(type->name, "Context"))
+		walk_context(walk, object);
+	else if (is_named(type, "numpy.ndarray"))
+		walk_array(walk, object);
+	else if (is_named(type, "_queue.SimpleQueue"))
+		walk_queue(walk, object);
 }
 
 /* Types may move meanwhile. */
@@ -378,9 +489,14 @@ static void add_key(struct object_path *path, uint64_t key)
 {
 	const char *class_name = class_of(path, key);
 	char text[MOST_TEXT];
+	uint64_t name;
 
 	if (!path->with_content)
 		path_add(path, "[...]");
+	else if (is_of_contexts(class_name, "ContextVar") &&
+		 view_word(&path->view, key + 2 * WORD, &name) &&
+		 read_string(python_of(path), &path->view, name, text))
+		path_add(path, "[<ContextVar '%s'>]", text);
 	else if (!python_has_flag(&path->view, key, TUPLE) &&
 		 python_tell_value(&path->view, python_of(path)->string_head, key, class_name, text,
 				   sizeof(text)))
@@ -454,7 +570,12 @@ static const char *find_text(const char *source, const char *target, uint64_t of
 		{ "_asyncio.Task", "_contextvars.Context", ".get_context()" },
 		{ "_asyncio.Task", "_asyncio.Future", "._fut_waiter" },
 		{ "_asyncio.Task", "asyncio.tasks._GatheringFuture", "._fut_waiter" },
+		{ "traceback", "traceback", ".tb_next" },
 		{ NULL, "traceback", ".__traceback__" },
+		{ "traceback", "frame", ".tb_frame" },
+		{ "frame", "frame", ".f_back" },
+		{ "numpy.ndarray", NULL, ".base", 48 },
+		{ "_queue.SimpleQueue", "list", ".<items>" },
 		{ "functools._lru_cache_wrapper", "dict", ".<cache>" },
 		{ "functools._lru_cache_wrapper", "functools._lru_list_elem", ".<newest>", 16 },
 		{ "functools._lru_cache_wrapper", "functools._lru_list_elem", ".<oldest>", 24 },
@@ -475,7 +596,7 @@ static const char *find_text(const char *source, const char *target, uint64_t of
 static void add_word(struct object_path *path, uint64_t offset)
 {
 	uint64_t type = python_type_of(python_of(path), path->id)->address;
-	const char *text;
+	const char *text, *class_name = class_of(path, path->source);
 	char name[MOST_TEXT];
 
 	for (int i = 0; i < MOST_BASES && type != 0; i++) {
@@ -486,7 +607,9 @@ static void add_word(struct object_path *path, uint64_t offset)
 		if (!view_word(&path->view, type + TYPE_BASE, &type))
 			break;
 	}
-	text = find_text(class_of(path, path->source), class_of(path, path->target), offset);
+	text = find_text(class_name, class_of(path, path->target), offset);
+	if (!text && is_of_contexts(class_name, "ContextVar") && offset == ITEMS)
+		text = ".<default>";
 	if (text)
 		path_add(path, "%s", text);
 	else
@@ -539,10 +662,14 @@ bool python_tell_step(struct object_path *path, const struct object_link *link)
 	else if (link->kind == LINK_ELEMENT)
 		path_add(path, "{...}");
 	else if (link->kind == LINK_VARIABLE)
-		path_add(path, ".%s.f_locals['%s']",
+		path_add(path, "%s.f_locals['%s']",
 			 frame_attribute(python_type_of(python_of(path), path->id)), link->name);
 	else if (link->kind == LINK_AWAITED)
 		path_add(path, ".cr_await");
+	else if (link->kind == LINK_FLAT)
+		path_add(path, ".flat[%" PRIu64 "]", link->which);
+	else if (link->kind == LINK_QUEUED)
+		path_add(path, ".<items>[%" PRIu64 "]", link->which);
 	else if (link->kind == LINK_WORD)
 		add_word(path, link->which);
 	else if (link->kind == LINK_CLASS)
@@ -668,6 +795,25 @@ struct error *python_find_globals(struct object_space *space, struct bitmap *ret
 	return gathering.error;
 }
 
+/* The state of a thread has its context, behind members that each version has elsewhere. */
+static struct error *gather_context(uint64_t state, void *data)
+{
+	enum { FIRST = 64, LAST = 512 };
+	struct gathering *gathering = data;
+
+	for (uint64_t at = FIRST; at <= LAST; at += WORD) {
+		uint64_t word;
+		const char *name;
+
+		if (!view_word(&gathering->view, state + at, &word))
+			break;
+		name = python_class_at(gathering->python, &gathering->view, word);
+		if (name && is_of_contexts(name, "Context"))
+			gather(gathering, word, "", "contextvars.copy_context()");
+	}
+	return gathering->error;
+}
+
 struct error *python_find_locals(struct object_space *space, struct bitmap *ret)
 {
 	struct python *python = (struct python *)space;
@@ -676,5 +822,8 @@ struct error *python_find_locals(struct object_space *space, struct bitmap *ret)
 
 	for (uint32_t i = 0; i < python->space.program->thread_count && !gathering.error; i++)
 		TRY(python_visit_frames(space, i, &visitor));
+	if (!gathering.error)
+		TRY(python_threads_visit(&python->threads, &python->types, space->program,
+					 gather_context, &gathering));
 	return gathering.error;
 }
