@@ -99,6 +99,53 @@ module App
   SHIFTED.shift(40)
 end
 
+# An object of a class for itself, which only what it is named after holds.
+def held(name)
+  Object.const_set("HeldBy#{name}", Class.new { def initialize; @bytes = "b" * 100; end; def go; end }).new
+end
+
+def proc_of(name)
+  object = held(name)
+  proc { object }
+end
+
+module Holders
+  QUEUE = Queue.new
+  QUEUE << 1 << held("Queue")
+  SIZED = SizedQueue.new(9)
+  SIZED << held("Sized")
+  FINALIZED = Object.new
+  ObjectSpace.define_finalizer(FINALIZED, proc_of("Finalizer"))
+  at_exit(&proc_of("Ending"))
+  trap("USR2", held("Signal").method(:go).to_proc)
+  def self.start
+    ready = Queue.new
+    thread = Thread.new do
+      Thread.current[:local] = held("Local")
+      Thread.current.thread_variable_set(:variable, held("Variable"))
+      ready << 1
+      sleep
+    end
+    ready.pop
+    thread
+  end
+  WAITING = start
+  ENDED = Thread.new { held("Value") }
+  ENDED.join
+  SINGLE = Object.new
+  SINGLE.define_singleton_method(:one, &proc_of("Single"))
+  class Defined; end
+  Defined.define_method(:another, &proc_of("Defined"))
+  CURRIED = held("Curried").method(:go).to_proc.curry
+  COMPOSED = proc { 1 } >> proc_of("Composed")
+  def self.numbers
+    object = held("Enumerator")
+    Enumerator.new { |yielder| yielder << object }
+  end
+  ENUMERATOR = numbers
+  LAZY = (1..3).lazy.map(&proc_of("Lazy"))
+end
+
 $users = [["user of a global"]]
 $stdout.sync = true
 
@@ -137,8 +184,21 @@ EXPECTED = [
     "App::METHOD.receiver", "App::METHOD.receiver.@only", "App::SINGLE.singleton_class",
     "App::SINGLE.singleton_class.@own", "App::NOTED.@note", "App::SHIFTED[59]", "$users", "$users[0][0]",
 ]
-# The middles of long paths, and variables of running methods.
-NO_EXPRESSIONS = (" ... ", ".<locals>.")
+HELD = {
+    "Queue": "QUEUE.<items>[1]", "Sized": "SIZED.<items>[0]",
+    "Finalizer": "<finalizer>.binding.local_variable_get(:object)",
+    "Ending": "<at_exit>.binding.local_variable_get(:object)", "Signal": "<trap>.<inside>.receiver",
+    "Local": "WAITING[:local]", "Variable": "WAITING.thread_variable_get(:variable)",
+    "Value": "ENDED.value",
+    "Single": "SINGLE.singleton_class.instance_method(:one).<block>.binding.local_variable_get(:object)",
+    "Defined": "Defined.instance_method(:another).<block>.binding.local_variable_get(:object)",
+    "Curried": "CURRIED.<inside>[0].<inside>.receiver",
+    "Composed": "COMPOSED.<inside>[0].binding.local_variable_get(:object)",
+    "Enumerator": "ENUMERATOR.<inside>.<inside>.binding.local_variable_get(:object)",
+    "Lazy": "LAZY.<inside>[0].<inside>.binding.local_variable_get(:object)",
+}
+# Steps of C code, the middles of long paths, and variables of running methods.
+NO_EXPRESSIONS = (" ... ", "<")
 # What is not reached so has the way of addresses.
 NO_PATH = " -> "
 OF_THE_PROGRAM = {"Session": 300, "Small": 101, "Derived": 100, "Dynamic": 1, "Deep::Point": 20,
@@ -203,6 +263,14 @@ class Paths(harness.LiveTest):
         paths, _ = self.paths(f"address IN ({', '.join(map(str, places))})")
         paths = dict(paths)
         self.assertEqual([paths.get(place) for place in places], EXPECTED)
+
+    def test_what_c_code_holds_has_a_path(self):
+        rows = harness.tables(self.core, "sql", "SELECT class, path(address) AS path FROM object "
+                              "WHERE class LIKE 'HeldBy%'")["result"]
+        self.assertEqual({row["class"]: row["path"].removeprefix("Holders::") for row in rows},
+                         {"HeldBy" + name: path for name, path in HELD.items()})
+        for path in "Holders::WAITING[:local]", "Holders::ENDED.value":
+            self.assertIn("address", self.evaluate(path))
 
     def test_contents_are_left_out_on_request(self):
         address = hex(self.evaluate('App::SESSIONS["s7"]')["address"])

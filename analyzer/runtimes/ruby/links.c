@@ -105,6 +105,10 @@ static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *
 static void emit_pair(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
 		      const void *data)
 {
+	if (walk->is_thread) {
+		ruby_walk_emit(walk, LINK_THREAD_VARIABLE, value, key, number);
+		return;
+	}
 	ruby_walk_emit(walk, LINK_VALUE, value, walk->is_by_identity ? NO_KEY : key, number);
 	ruby_walk_emit(walk, LINK_KEY, key, 0, number);
 }
@@ -201,6 +205,17 @@ static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, u
 			       0, 0);
 }
 
+/* An object that may be a Hash. */
+static void walk_any_hash(struct ruby_walk *walk, uint64_t object)
+{
+	uint64_t flags = ruby_slot_flags(&walk->ruby->slots, &walk->view, object);
+	const struct allocation_index *index = walk->ruby->space.index;
+
+	if (flags % RUBY_TYPES == RUBY_HASH)
+		walk_hash(walk, object, flags,
+			  allocation_size(index, allocation_find(index, object)));
+}
+
 static void walk_array(struct ruby_walk *walk, uint64_t object)
 {
 	uint64_t elements, count, element;
@@ -215,10 +230,14 @@ static void walk_array(struct ruby_walk *walk, uint64_t object)
 	}
 }
 
+static void walk_any_hash(struct ruby_walk *walk, uint64_t object);
+
 static void emit_variable(struct ruby_walk *walk, uint64_t serial, uint64_t target)
 {
-	if (walk->with_hidden || ruby_is_variable(&walk->ruby->symbols, serial) ||
-	    (serial != 0 && serial == walk->hidden_name))
+	if (walk->is_thread && !ruby_is_variable(&walk->ruby->symbols, serial))
+		walk_any_hash(walk, target);
+	else if (walk->with_hidden || ruby_is_variable(&walk->ruby->symbols, serial) ||
+		 (serial != 0 && serial == walk->hidden_name))
 		ruby_walk_emit(walk, LINK_VARIABLE, target, serial, 0);
 }
 
@@ -478,9 +497,10 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 	type = flags % RUBY_TYPES;
 	if (type == RUBY_OBJECT)
 		walk_plain_object(walk, object, flags);
-	else if (type == RUBY_CLASS || type == RUBY_MODULE)
+	else if (type == RUBY_CLASS || type == RUBY_MODULE) {
 		ruby_walk_class(walk, object, flags);
-	else if (type == RUBY_ARRAY)
+		ruby_walk_methods(walk, object);
+	} else if (type == RUBY_ARRAY)
 		walk_array(walk, object);
 	else if (type == RUBY_HASH)
 		walk_hash(walk, object, flags, allocation_size(index, id));
@@ -491,6 +511,7 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 	if ((flags & RUBY_HAS_APART) ||
 	    (walk->ruby->slots.has_boxes && type != RUBY_CLASS && type != RUBY_MODULE))
 		walk_apart(walk, object, flags);
+	walk->is_thread = false;
 	walk_nameless_class(walk, id);
 	ruby_walk_singleton(walk, object);
 }

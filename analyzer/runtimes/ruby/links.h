@@ -38,6 +38,12 @@ enum ruby_link_kind {
 	LINK_PROC_SELF,
 	LINK_LOCAL, /* the same of a Binding */
 	LINK_RECEIVER,
+	LINK_METHOD, /* the Proc that define_method() got */
+	LINK_THREAD_LOCAL,
+	LINK_THREAD_VARIABLE,
+	LINK_THREAD_VALUE,
+	LINK_ITEMS,  /* of a queue */
+	LINK_INSIDE, /* only C code gets there */
 };
 
 /* A link's which is the serial number of a name, the key, or the symbol. */
@@ -52,6 +58,7 @@ struct ruby_walk {
 	bool with_hidden;     /* all variables */
 	bool with_values;     /* that are no objects, too */
 	bool is_by_identity;  /* the table at hand compares keys so */
+	bool is_thread;	      /* a variable that programs do not see has those of the Thread */
 	bool is_over;
 };
 
@@ -69,9 +76,13 @@ struct ruby_walk ruby_walk_begin(struct ruby *ruby, object_link_visitor *follow,
 void ruby_walk_object(struct ruby_walk *walk, allocation_id id);
 void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags);
 
-/* Walk the data of C code, and the singleton class: closures.c. */
+/* Walk the data of C code, the singleton class, and a class's methods: closures.c. */
 void ruby_walk_data(struct ruby_walk *walk, uint64_t object);
 void ruby_walk_singleton(struct ruby_walk *walk, uint64_t object);
+void ruby_walk_methods(struct ruby_walk *walk, uint64_t class);
+
+/* True if the object is a T_DATA of that name. */
+bool ruby_is_data(const struct ruby *ruby, struct view *view, uint64_t object, const char *name);
 
 /* Follow a link, unless the walk is over; false: it may take no more steps. */
 void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target,

@@ -268,6 +268,76 @@ static struct error *learn_apart(struct ruby *ruby, struct view *view, uint64_t 
 	return NULL;
 }
 
+/* Objects with finalizers have this flag. */
+static const uint64_t HAS_FINALIZERS = 1 << 7;
+
+/* The table of finalizers, gc.c: for each object, an array that programs cannot see, with Procs. */
+static void gather_finalizers(struct gathering *gathering, struct view *view, uint64_t address)
+{
+	enum { CLASS = 8, MOST_PROCS = 64 };
+	struct ruby *ruby = gathering->ruby;
+	uint64_t entries, end, procs, count, proc, class;
+	struct entry entry;
+
+	if (!read_entries(view, address, &entries, &end))
+		return;
+	for (uint64_t i = 0; i < end; i++) {
+		if (!view_read(view, entries + i * sizeof(entry), &entry, sizeof(entry)))
+			return;
+		if (entry.hash == UINT64_MAX)
+			continue;
+		if (!(ruby_slot_flags(&ruby->slots, view, entry.key) & HAS_FINALIZERS) ||
+		    !ruby_read_array(&ruby->slots, view, entry.value, &procs, &count) ||
+		    !view_word(view, entry.value + CLASS, &class) || class != 0)
+			return;
+		for (uint64_t j = 0; j < count && j < MOST_PROCS; j++)
+			if (view_word(view, procs + WORD * j, &proc) &&
+			    ruby_is_data(ruby, view, proc, "proc"))
+				gather(gathering, proc, "<finalizer>");
+	}
+}
+
+/* eval_jump.c: each block of at_exit() has | code | Proc | next |, in a list that a variable has.
+ */
+static bool gather_endings(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	enum { CODE, PROC, NEXT, WORDS, MOST_ENDINGS = 1 << 16 };
+	struct gathering *gathering = data;
+	uint64_t words[WORDS], code = 0;
+	int i = 0;
+
+	for (; word && word % WORD == 0 && i < MOST_ENDINGS && !gathering->error; i++) {
+		if (!view_read(view, word, words, sizeof(words)) || (i && words[CODE] != code) ||
+		    !ruby_is_data(gathering->ruby, view, words[PROC], "proc"))
+			return false;
+		code = words[CODE];
+		word = words[NEXT];
+		gather(gathering, words[PROC], "<at_exit>");
+	}
+	return i > 0;
+}
+
+/* The VM's data has the Procs of trap(). */
+static void gather_traps(struct gathering *gathering, struct view *view)
+{
+	enum { DATA = 32, MOST_WORDS = 1 << 10 };
+	struct ruby *ruby = gathering->ruby;
+	const struct allocation_index *index = ruby->space.index;
+	uint64_t data, word;
+	size_t hint = 0;
+
+	bitmap_for_each(id, &ruby->slots.slots) {
+		uint64_t start = allocation_range_near(index, (allocation_id)id, &hint).start;
+
+		if (!ruby_is_data(ruby, view, start, "VM") || !view_word(view, start + DATA, &data))
+			continue;
+		for (uint64_t i = 0; i < MOST_WORDS && view_word(view, data + WORD * i, &word); i++)
+			if (ruby_is_data(ruby, view, word, "proc"))
+				gather(gathering, word, "<trap>");
+		return;
+	}
+}
+
 static struct error *gather_globals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
@@ -285,6 +355,7 @@ static struct error *gather_globals(struct gathering *gathering)
 			learn_shapes(ruby, &walk.view, start);
 			TRY(learn_apart(ruby, &walk.view, start));
 		}
+		gather_finalizers(gathering, &walk.view, start);
 		if (is_found || !is_global_table(&walk.view, start))
 			continue;
 		is_found = true;
@@ -361,6 +432,8 @@ struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret)
 		TRY(learn_boxed(ruby, &view));
 	gather_object(&gathering);
 	TRY(gather_globals(&gathering));
+	gather_traps(&gathering, &view);
+	module_data_search(ruby->space.image, ruby->space.program, gather_endings, &gathering);
 	return gathering.error;
 }
 

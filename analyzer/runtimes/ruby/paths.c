@@ -40,9 +40,11 @@ struct error *ruby_visit_values(struct object_space *space, allocation_id id,
 
 int ruby_item_of(const struct object_link *link)
 {
-	return link->kind == LINK_KEY					  ? OBJECT_KEY
-	       : link->kind == LINK_CLASS || link->kind == LINK_SINGLETON ? OBJECT_NO_ITEM
-									  : OBJECT_ITEM;
+	return link->kind == LINK_KEY ? OBJECT_KEY
+	       : link->kind == LINK_CLASS || link->kind == LINK_SINGLETON ||
+			       link->kind == LINK_METHOD || link->kind == LINK_INSIDE
+		       ? OBJECT_NO_ITEM
+		       : OBJECT_ITEM;
 }
 
 bool ruby_skips(struct object_space *space, struct view *view, const struct object_link *link)
@@ -188,6 +190,35 @@ static void add_constant(struct object_path *path, const char *name, bool is_pri
 	}
 }
 
+/* The name of a variable of a Thread, which is a Symbol there. */
+static void add_thread_variable(struct object_path *path, uint64_t symbol)
+{
+	char text[RUBY_MOST_NAME + 1];
+
+	if (ruby_read_symbol(&ruby_of(path)->symbols, &path->view, symbol, text) && is_plain(text))
+		path_add(path, ".thread_variable_get(:%s)", text);
+	else
+		path_add(path, ".thread_variable_get(...)");
+}
+
+/* Tell the steps into Threads, queues and other data of C code. */
+static void add_inside(struct object_path *path, const struct object_link *link)
+{
+	char buffer[RUBY_MOST_NAME + 1];
+
+	if (link->kind == LINK_METHOD)
+		path_add(path, ".instance_method(:%s).<block>",
+			 symbol_text(path, link->which, buffer));
+	else if (link->kind == LINK_THREAD_LOCAL)
+		path_add(path, "[:%s]", symbol_text(path, link->which, buffer));
+	else if (link->kind == LINK_THREAD_VARIABLE)
+		add_thread_variable(path, link->which);
+	else
+		path_add(path, link->kind == LINK_THREAD_VALUE ? ".value"
+			       : link->kind == LINK_ITEMS      ? ".<items>"
+							       : ".<inside>");
+}
+
 /* Classes, and what is in Procs, Bindings and Methods. */
 static void add_other(struct object_path *path, const struct object_link *link)
 {
@@ -226,6 +257,8 @@ bool ruby_tell_step(struct object_path *path, const struct object_link *link)
 		path_add(path, ".default");
 	else if (link->kind == LINK_DEFAULT_PROC)
 		path_add(path, ".default_proc");
+	else if (link->kind >= LINK_METHOD)
+		add_inside(path, link);
 	else
 		add_other(path, link);
 	return true;
