@@ -231,6 +231,9 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 	read_number(image, module, "v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", &ret->weak_set_type);
 	read_number(image, module, "v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", &ret->weak_ref_type);
 	read_number(image, module, "v8dbg_type_WeakCell__WEAK_CELL_TYPE", &ret->weak_cell_type);
+	read_number(image, module, "v8dbg_type_JSPromise__JS_PROMISE_TYPE", &ret->promise_type);
+	read_number(image, module, "v8dbg_type_JSBoundFunction__JS_BOUND_FUNCTION_TYPE",
+		    &ret->bound_type);
 	ret->scope_names = (1 + first_name) * V8_WORD;
 	ret->dictionary += prefix;
 	ret->count_shift &= 31;

@@ -122,6 +122,45 @@ setInterval(() => {{}}, 1000000);
 """
 MOST_HELD = 0.1
 
+# Objects that V8's own words lead to; in the order of HOLDERS_PATHS.
+HOLDERS = """
+const { Worker, isMainThread, parentPort } = require('worker_threads');
+class InWorker {}
+function work() {
+  globalThis.cache = [new InWorker()];
+  parentPort.postMessage(1);
+  setInterval(() => {}, 1e6);
+}
+class Held0 {} class Held1 {} class Held2 {} class Held3 {} class Held4 {} class Held5 {}
+class Held6 {} class Held7 {} class Held8 {}
+function* numbers(held) { yield 1; yield held; }
+async function* asyncNumbers(held) { yield 1; yield held; }
+async function waits(held) { await exports.never; return held; }
+function start() {
+  const first = numbers(new Held0()), second = asyncNumbers(new Held1());
+  first.next();
+  second.next();
+  const key = {}, cleaned = {}, map = new WeakMap([[key, new Held4()]]);
+  const registry = new FinalizationRegistry(() => {});
+  registry.register({}, 'another');
+  registry.register(cleaned, new Held5());
+  registry.register(key, 'a third');
+  Object.assign(exports, { first, second, key, cleaned, map, registry, never: new Promise(() => {}),
+    bound: function() {}.bind(new Held2(), 1, new Held3()), proxy: new Proxy(new Held6(), {}),
+    settled: Promise.resolve(new Held7()) });
+  for (let i = 0; i < 3; i++) waits(i);
+  waits(new Held8());
+  let answers = 0;
+  for (let i = 0; i < 2; i++)
+    new Worker(__filename).on('message', () => { if (++answers == 2) console.log('ready'); });
+}
+if (isMainThread) start(); else work();
+"""
+HOLDERS_PATHS = ["first.<variables>[0]", "second.<variables>[0]", "bound.<this>",
+                 "bound.<arguments>[1]", "map.get(object)", "registry.<held value>",
+                 "proxy.<inside>", "settled.<result>",
+                 "never.<inside>.(closure).(variable).<variables>[0]"]
+
 # Objects outlive collections, while others are made: they are moved by several threads of V8.
 SERVED = 6000
 SERVICE = f"""
@@ -173,6 +212,18 @@ class Node(harness.LiveTest):
             self.assertEqual((name, used), (name, DROPPED + KEPT))
             self.assertLessEqual(total, DROPPED, name)
             self.assertGreater(total, DROPPED * (1 - MOST_HELD), name)
+
+    def test_what_v8_holds_has_a_path(self):
+        core, _ = self.core_of_script("node", HOLDERS)
+        rows = harness.tables("-q", core, "sql", "SELECT class, path(address) AS path FROM object "
+                              "WHERE class LIKE 'Held_' OR class = 'InWorker' "
+                              "ORDER BY class")["result"]
+        paths = [re.sub(r"^.*: exports\.", "", row["path"]) for row in rows]
+        self.assertEqual(paths[:len(HOLDERS_PATHS)], HOLDERS_PATHS)
+        of_workers = paths[len(HOLDERS_PATHS):]
+        self.assertEqual(len(set(of_workers)), 2)
+        for path in of_workers:
+            self.assertRegex(path, r"^globalThis \(heap [123]\)\.cache\[0\]$")
 
     def test_all_objects_of_a_service_are_counted(self):
         core, _ = self.core_of_script("node", SERVICE)

@@ -18,6 +18,7 @@
 #include <inttypes.h>
 
 enum {
+	MAP_VALUES = 9, /* the words before the values */
 	MAP_MORE_BITS = 15,
 	ELEMENTS_SHIFT = 2,
 	LENGTH = 8,
@@ -39,6 +40,9 @@ enum step {
 	STEP_VARIABLE,
 	STEP_CLOSURE,
 	STEP_BUFFER,
+	STEP_INSIDE, /* a word of V8's own, at that offset; or an item of its array */
+	STEP_INSIDE_ITEM,
+	STEP_HELD,
 };
 
 /* A link's which is a tagged address, a small number, or an index. */
@@ -209,6 +213,97 @@ static bool visit_closure(struct walk *walk, uint64_t object)
 	       follow(walk, STEP_CLOSURE, 0, context + V8_STRONG);
 }
 
+/* A generator is the object with such words; an async function that waits has one. */
+static bool is_generator(struct walk *walk, uint64_t object)
+{
+	enum { FUNCTION = 24, CONTEXT = 32, VARIABLES = 72 };
+	uint64_t word, count;
+
+	return word_at(walk, object + FUNCTION, &word) && is_object(word) &&
+	       find_shared(walk, word - V8_STRONG, &count) &&
+	       find_context(walk, object + CONTEXT, &word) &&
+	       find_array(walk, object + VARIABLES, &word, &count);
+}
+
+static bool is_others(const struct v8_layout *layout, const struct v8_map *map)
+{
+	return map->type < V8_TYPES && !v8_is_script(layout, map->type) &&
+	       !layout->labels[map->type];
+}
+
+/*
+ * Visit objects of the program that a structure of V8 has, and those of the list that it begins:
+ * reactions of a promise, and cells of a FinalizationRegistry, which hold one word each.
+ */
+static void visit_structure(struct walk *walk, uint64_t address, struct v8_map map)
+{
+	enum { NEXT = 8, HELD = 32, NEXT_CELL = 48, MOST_SIZE = 128 };
+	const struct v8_layout *layout = walk->reader.layout;
+	bool is_cell = map.type == layout->weak_cell_type;
+	uint32_t type = map.type;
+	uint64_t word;
+
+	do {
+		uint64_t first = is_cell ? HELD : V8_WORD;
+		uint64_t end = is_cell ? HELD + V8_WORD : MIN(map.size, MOST_SIZE);
+
+		for (uint64_t at = first; at < end; at += V8_WORD)
+			if (word_at(walk, address + at, &word) &&
+			    v8_map_of(&walk->reader, word, &map) && map.type != type &&
+			    follow(walk, is_cell ? STEP_HELD : STEP_INSIDE, at, word))
+				return;
+		if (!word_at(walk, address + (is_cell ? NEXT_CELL : NEXT), &word))
+			return;
+		address = word - V8_STRONG;
+	} while (v8_map_of(&walk->reader, word, &map) && map.type == type);
+}
+
+static void visit_entries_of_weak(struct walk *walk, uint64_t object)
+{
+	enum { COUNTS = 3, ENTRY = 2 };
+	uint64_t items, count, key, value;
+
+	if (!find_array(walk, object + TABLE, &items, &count))
+		return;
+	for (uint64_t i = COUNTS; i + ENTRY <= count; i += ENTRY)
+		if (!word_at(walk, items + i * V8_WORD, &key) ||
+		    !word_at(walk, items + (i + 1) * V8_WORD, &value) ||
+		    follow(walk, STEP_ENTRY, key, value))
+			return;
+}
+
+/* Visit the words between the head of an object and its values, which only V8 gets at. */
+static void visit_inside(struct walk *walk, uint64_t object, const struct v8_map *map)
+{
+	const struct v8_layout *layout = walk->reader.layout;
+	uint64_t word, items, count;
+	struct v8_map inner;
+	uint8_t words = 0;
+
+	if (map->type == layout->weak_ref_type || map->type == layout->weak_set_type)
+		return;
+	if (map->type == layout->weak_map_type) {
+		visit_entries_of_weak(walk, object);
+		return;
+	}
+	view_read(&walk->reader.view, map->address + MAP_VALUES, &words, sizeof(words));
+	for (uint64_t at = TABLE; at < MIN((uint64_t)words * V8_WORD, map->size); at += V8_WORD) {
+		if (!word_at(walk, object + at, &word) || !v8_map_of(&walk->reader, word, &inner))
+			continue;
+		if (is_others(layout, &inner))
+			visit_structure(walk, word - V8_STRONG, inner);
+		if (!find_array(walk, object + at, &items, &count)) {
+			if (follow(walk, STEP_INSIDE, at, word))
+				return;
+			continue;
+		}
+		for (uint64_t i = 0; i < count; i++)
+			if (!word_at(walk, items + i * V8_WORD, &word) ||
+			    follow(walk, STEP_INSIDE_ITEM, at << 32 | i, word))
+				return;
+	}
+}
+
 static bool take_property(void *data, uint64_t name, uint64_t value)
 {
 	return follow(data, STEP_PROPERTY, name, value);
@@ -227,6 +322,10 @@ static void visit_edges(struct walk *walk, uint64_t address)
 		visit_variables(walk, address);
 		return;
 	}
+	if (is_others(layout, &map)) {
+		visit_structure(walk, address, map);
+		return;
+	}
 	walk->is_table = map.type != layout->global_type && node_has_table(&walk->reader, &map);
 	if (!v8_is_script(layout, map.type) ||
 	    node_visit_properties(&walk->reader, address, take_property, walk) ||
@@ -237,8 +336,10 @@ static void visit_edges(struct walk *walk, uint64_t address)
 	else if (map.type == layout->typed_array_type) {
 		if (word_at(walk, address + layout->view_buffer, &word))
 			follow(walk, STEP_BUFFER, 0, word);
-	} else {
+	} else if (find_shared(walk, address, &word)) {
 		visit_closure(walk, address);
+	} else if (map.type != layout->global_type) {
+		visit_inside(walk, address, &map);
 	}
 }
 
@@ -326,6 +427,34 @@ static void tell_property(struct object_path *path, const struct object_link *li
 		path_add(path, "['%s']", text);
 }
 
+/* Name the word of V8's own at the end of the path, by the kind of the object that has it. */
+static void tell_inside(struct object_path *path, uint64_t offset)
+{
+	enum { PARAMETERS = 72 };
+	struct walk walk = walk_of((const struct node *)path->space, NULL, NULL);
+	const struct v8_layout *layout = walk.reader.layout;
+	const struct {
+		uint32_t type;
+		uint64_t offset;
+		const char *text;
+	} texts[] = {
+		{ layout->bound_type, 24, "<target>" },
+		{ layout->bound_type, 32, "<this>" },
+		{ layout->bound_type, 40, "<arguments>" },
+		{ layout->promise_type, 24, "<result>" },
+	};
+	const char *text = "<inside>";
+	struct v8_map map;
+
+	if (offset == PARAMETERS && is_generator(&walk, path->source - V8_STRONG))
+		text = "<variables>";
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		if (v8_map_of(&walk.reader, path->source, &map) && map.type == texts[i].type &&
+		    offset == texts[i].offset)
+			text = texts[i].text;
+	path_add(path, ".%s", text);
+}
+
 bool node_tell_step(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_KEY];
@@ -354,6 +483,16 @@ bool node_tell_step(struct object_path *path, const struct object_link *link)
 	case STEP_BUFFER:
 		path_add(path, ".buffer");
 		break;
+	case STEP_INSIDE:
+		tell_inside(path, link->which);
+		break;
+	case STEP_INSIDE_ITEM:
+		tell_inside(path, link->which >> 32);
+		path_add(path, "[%" PRIu32 "]", (uint32_t)link->which);
+		break;
+	case STEP_HELD:
+		path_add(path, ".<held value>");
+		break;
 	}
 	return true;
 }
@@ -370,6 +509,38 @@ static bool read_file(struct walk *walk, uint64_t shared, char *ret, size_t size
 	       word_at(walk, script - V8_STRONG + layout->script_name, &name) &&
 	       v8_read_text(&walk->reader, name, ret, size) &&
 	       (ret[0] == '/' || strncmp(ret, "file:", 5) == 0);
+}
+
+/* Each thread with JavaScript has a heap; these are numbered by their addresses. */
+static size_t find_heap(const struct node *node, uint64_t address, size_t *ret_count)
+{
+	enum { MOST_HEAPS = 64 };
+	const struct v8_chunk *own = v8_find_chunk(node->parts, address);
+	uint64_t heaps[MOST_HEAPS];
+	size_t count = 0, before = 0;
+
+	array_for_each(chunk, &node->parts->chunks) {
+		size_t i = 0;
+
+		while (i < count && heaps[i] != chunk->heap)
+			i++;
+		if (i < count || count == MOST_HEAPS || !v8_is_walked(chunk))
+			continue;
+		heaps[count++] = chunk->heap;
+		before += own && chunk->heap < own->heap;
+	}
+	*ret_count = count;
+	return before + 1;
+}
+
+/* Name an object of which each heap has one. */
+static struct error *name_of_heap(struct node *node, struct bitmap *names, uint64_t target,
+				  const char *text)
+{
+	size_t count, number = find_heap(node, target - V8_STRONG, &count);
+
+	return count > 1 ? object_name(&node->space, names, target, "%s (heap %zu)", text, number)
+			 : object_name(&node->space, names, target, "%s", text);
 }
 
 /* The scope of a script has none around it but that of all. */
@@ -389,7 +560,7 @@ static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t
 	if (id == NO_ALLOCATION || bitmap_get(names, id) ||
 	    !read_file(walk, shared, file, sizeof(file)))
 		return NULL;
-	return object_name(&node->space, names, context + V8_STRONG, "%s", file);
+	return name_of_heap(node, names, context + V8_STRONG, file);
 }
 
 struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
@@ -410,7 +581,7 @@ struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 		    !v8_is_script(&node->parts->layout, map.type))
 			continue;
 		if (map.type == node->parts->layout.global_type)
-			TRY(object_name(space, ret, start + V8_STRONG, "globalThis"));
+			TRY(name_of_heap(node, ret, start + V8_STRONG, "globalThis"));
 		else
 			TRY(gather_scope(node, &walk, start, ret));
 	}
