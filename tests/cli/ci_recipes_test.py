@@ -7,11 +7,14 @@ A comment before each block of code says what it is:
     <!-- file: PATH -->         the block becomes this file
     <!-- run: STATUS -->        it is run by bash -e, and gives that status; also
                                 "if cmake VERSION", or "unless" it is as new
-    <!-- yaml: PATH; ... -->    a workflow: its steps are run
+    <!-- yaml: PATH; ... -->    a workflow: its steps are run, and those of packaging/ that it uses, with
+                                a release that the test makes
     <!-- not run: WHY -->
 """
 
+import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -27,7 +30,8 @@ except ImportError:
 
 HEAPCORE = os.environ["HEAPCORE"]
 SANITIZED = "sanitize" in os.environ["BUILD_DIR"]
-DOCUMENT = os.path.join(os.environ["SOURCE_DIR"], "docs/ci.md")
+SOURCE_DIR = os.environ["SOURCE_DIR"]
+DOCUMENT = os.path.join(SOURCE_DIR, "docs/ci.md")
 EXAMPLE = "order_test.c"
 TIMEOUT = 120
 PIECE = re.compile(r"^<!-- ([a-z ]+): (.*?) -->$|^```(\w+)\n(.*?)^```$",
@@ -90,7 +94,7 @@ class RecipesTest(unittest.TestCase):
             file.write(text)
 
     def run_block(self, text, status):
-        if SANITIZED and "--self-check" in text:
+        if SANITIZED and "--self-check" in text + self.environment.get("OPTIONS", ""):
             self.skipTest("the sanitizer has a malloc of its own")
         result = subprocess.run(
             ["bash", "-e", "-c", text], cwd=self.folder, text=True,
@@ -124,7 +128,7 @@ class RecipesTest(unittest.TestCase):
                 self.assertIn(what, ("file", "run", "yaml", "not run"),
                               f"{section}: {block}")
         self.assertEqual(
-            set(self.recipes), {"example", "make", "cmake", "meson", "pytest",
+            set(self.recipes), {"example", "make", "cmake", "gtest", "meson", "cargo", "pytest",
                                 "github", "gitlab", "docker"})
 
     def test_example(self):
@@ -138,6 +142,16 @@ class RecipesTest(unittest.TestCase):
 
     def test_cmake(self):
         self.assertIn("Gate failed", self.follow("cmake"))
+
+    @unittest.skipUnless(os.path.exists("/usr/include/gtest/gtest.h"), "there is no gtest")
+    def test_gtest(self):
+        written = self.follow("gtest")
+        self.assertIn("1 tests failed out of 2", written)
+        self.assertIn("allocated by Orders_AreFreed_Test::TestBody()", written)
+
+    @unittest.skipUnless(shutil.which("cargo"), "there is no cargo")
+    def test_cargo(self):
+        self.assertIn("orders_are_freed", self.follow("cargo").partition("allocated by")[2])
 
     @unittest.skipUnless(shutil.which("meson"), "there is no meson")
     def test_meson(self):
@@ -155,20 +169,65 @@ class RecipesTest(unittest.TestCase):
         self.assertEqual(what, "yaml")
         return yaml.safe_load(block)
 
+    def release(self, version):
+        """Its folder, and the sum of the file for this machine."""
+        folder = os.path.join(self.folder, "release")
+        os.mkdir(folder)
+        name = f"heapcore-{version}-{platform.machine()}"
+        shutil.copy(HEAPCORE, os.path.join(folder, name))
+        with open(HEAPCORE, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        self.write("release/SHA256SUMS", f"{digest}  {name}\n{'0' * 64}  {name}.apk\n")
+        return f"file://{folder}", digest
+
+    @staticmethod
+    def packaged(name):
+        """The documents of the file of packaging/."""
+        with open(os.path.join(SOURCE_DIR, "packaging", name), encoding="utf-8") as file:
+            return list(yaml.safe_load_all(file))
+
+    def fill(self, declared, given, opening, closing):
+        """A function that puts the inputs where they are named, as the forge does."""
+        self.assertLessEqual(set(given), set(declared))
+        inputs = {name: given.get(name, about.get("default")) for name, about in declared.items()}
+        self.assertNotIn(None, [value for name, value in inputs.items() if "default" not in declared[name]])
+        return lambda text: re.sub(re.escape(opening) + r"\s*inputs\.([\w-]+)\s*" + re.escape(closing),
+                                   lambda match: str(inputs[match[1]]), str(text))
+
+    def run_action(self, given, statuses):
+        """All its steps, whatever the ones before gave; returns what was written."""
+        action, = self.packaged("github/action.yml")
+        fill = self.fill(action["inputs"], given, "${{", "}}")
+        written = ""
+        for step in action["runs"]["steps"]:
+            if "run" not in step:
+                continue
+            for name, value in step.get("env", {}).items():
+                self.environment[name] = fill(value)
+            written += self.run_block(step["run"], statuses[step["name"]])
+        return written
+
+    @unittest.skipUnless(shutil.which("curl"), "there is no curl")
     def test_github(self):
-        steps = self.workflow("github")["jobs"]["gate"]["steps"]
-        summary = os.path.join(self.folder, "summary")
-        self.environment = dict(self.environment, GITHUB_STEP_SUMMARY=summary,
-                                GITHUB_ACTIONS="true")
-        ran, written = [], ""
-        for step in steps:
-            if "run" in step and step["name"] != "Get heapcore":
-                ran.append(step["name"])
-                written += self.run_block(step["run"], 1 if step["name"] == "Test" else 0)
-        self.assertEqual(ran, ["Build", "Test", "Summary"])
-        upload = [step["with"]["sarif_file"] for step in steps
-                  if "upload-sarif" in step.get("uses", "")]
-        self.assertTrue(os.path.getsize(os.path.join(self.folder, *upload)))
+        *first, (use, given) = [(step.get("run") or step["uses"], step.get("with"))
+                                for step in self.workflow("github")["jobs"]["gate"]["steps"]]
+        self.assertEqual(use, f"OWNER/heapcore/packaging/github@{given['version']}")
+        for step, _ in first:
+            if "actions/" not in step:
+                self.run_block(step, 0)
+        url, digest = self.release(given["version"])
+        summary, path = (os.path.join(self.folder, name) for name in ("summary", "path"))
+        self.environment = dict(self.environment, GITHUB_STEP_SUMMARY=summary, GITHUB_PATH=path,
+                                RUNNER_TEMP=self.folder, GITHUB_ACTIONS="true")
+        given = dict(given, url=url)
+        written = self.run_action(given, {"Get heapcore": 0, "Test": 1, "Summary": 0})
+        with open(path, encoding="utf-8") as file:
+            self.assertTrue(os.access(os.path.join(file.read().strip(), "heapcore"), os.X_OK))
+        self.run_block(f"rm {self.folder}/gate.*", 0)
+        for sha256, status in ((digest, 0), ("1" * 64, 1)):
+            self.run_action(dict(given, sha256=sha256, command="true"),
+                            {"Get heapcore": status, "Test": 0, "Summary": 0})
+        self.assertTrue(os.path.getsize(os.path.join(self.folder, "gate.sarif")))
         with open(summary, encoding="utf-8") as file:
             self.assertIn("| failed |", file.read())
         # GitHub shows it beside the line that allocates.
@@ -180,14 +239,22 @@ class RecipesTest(unittest.TestCase):
         self.assertIn("calloc(", line)
         self.assertIn("allocated by order_create", text)
 
+    @unittest.skipUnless(shutil.which("curl"), "there is no curl")
     def test_gitlab(self):
-        job = self.workflow("gitlab")["leaks"]
-        *first, last = job["script"]
+        include, = self.workflow("gitlab")["include"]
+        url, digest = self.release(include["inputs"]["version"])
+        spec, jobs = self.packaged("gitlab/leaks.yml")
+        fill = self.fill(spec["spec"]["inputs"], dict(include["inputs"], url=url, sha256=digest), "$[[", "]]")
+        job = jobs["leaks"]
+        self.environment = dict(self.environment, **{name: fill(value) for name, value in job["variables"].items()})
+        *first, last = job["before_script"] + job["script"]
         for command in first:
             self.run_block(command, 0)
         self.run_block(last, 1)
         self.assertTrue(os.path.getsize(os.path.join(
             self.folder, job["artifacts"]["reports"]["junit"])))
+        self.environment["SHA256"] = "1" * 64
+        self.run_block(job["before_script"][1], 1)
 
 
 if __name__ == "__main__":
