@@ -119,7 +119,10 @@ static struct error *find_root_group(struct finder *finder, size_t root, uint32_
 	return table_append(&finder->roots, root, (struct root_group){ root, *ret });
 }
 
-/* Another top: what is its variable's is entered at once, as far as that alone holds it. */
+/*
+ * Another top: what is its variable's is entered at once, as far as that alone holds it. All that
+ * several variables share is one more group.
+ */
 static struct error *enter_top(struct finder *finder, size_t position)
 {
 	struct positions held = { (uint32_t)position,
@@ -132,7 +135,7 @@ static struct error *enter_top(struct finder *finder, size_t position)
 		held = dominators_root(finder->tree, root);
 	finder->root_end = held.end;
 	finder->root_group = NO_GROUP;
-	if (root == NO_ROOT)
+	if (root == NO_ROOT && !bitmap_get(analysis_anchored(finder->analysis), finder->top))
 		return NULL;
 	TRY(find_root_group(finder, root, &finder->root_group));
 	bytes = dominators_bytes(finder->tree, held.begin, held.end);
@@ -256,8 +259,9 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		TRY(enter_root(finder, position, &above));
 	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
 	heavy.group = find_whole(finder, &heavy);
-	if (depth == 0 && (variables_in_region(analysis_variables(finder->analysis), id) ||
-			   (kind_has_pattern(heavy.kind) && has_name(finder, root)))) {
+	if (depth == 0 && root != NO_ROOT &&
+	    (variables_in_region(analysis_variables(finder->analysis), id) ||
+	     (kind_has_pattern(heavy.kind) && has_name(finder, root)))) {
 		heavy.group = above;
 		heavy.is_part = true;
 	}

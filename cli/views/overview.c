@@ -214,8 +214,9 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 	_cleanup_(free) char *kind = NULL, *top = NULL, *way = NULL;
 	char count[NUMBER_SIZE];
 
-	if (variable && holder->id == NO_ALLOCATION)
-		return variable_text(screen, report, holder);
+	if (holder->id == NO_ALLOCATION)
+		return variable ? variable_text(screen, report, holder)
+				: strdup("shared by several roots");
 	kind = text_of(screen, holder->kind, holder->id);
 	if (!kind)
 		return NULL;

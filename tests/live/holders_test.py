@@ -284,6 +284,38 @@ class HoldersTest(LiveTest):
             self.assertEqual(named[name], truth[list_name])
         self.assertEqual(sql["direct (sharers)"] if "direct (sharers)" in sql else 0, 0)
 
+    def test_what_no_variable_owns_is_a_row_of_its_own(self):
+        text = """
+            #include <stdio.h>
+            #include <stdlib.h>
+            struct node { struct node *next, *last; char text[1000]; };
+            struct node *first, *other;
+            char *alone;
+            int main(void)
+            {
+                for (int i = 0; i < 1000; i++) {
+                    struct node *node = calloc(1, sizeof(*node));
+                    node->next = first ? first : node;
+                    node->last = first ? first->last : node;
+                    node->next->last = node->last->next = first = node;
+                    if (i == 500)
+                        other = node;
+                }
+                alone = malloc(100000);
+                puts("ready");
+                fflush(stdout);
+                getchar();
+            }
+        """
+        core = snap(self.start([self.compile("ring", text=text)]), self.path("core"))
+        held = {row["owner"]: row for row in rows("suspect", "-q", core, "report")}
+        shared = held["shared by several roots"]
+        self.assertEqual((shared["count"], shared["retained"]), (1000, 1000 * 1016))
+        self.assertIn("alone (ring)", held)
+        self.assertNotIn("shared by several roots",
+                         [row["owner"] for row in
+                          rows("suspect", "-q", self.core_of_holders("-O1")[0], "report")])
+
     @staticmethod
     def ordered(name, names):
         """The one of the names that has the same variables, whose order addresses decide."""
