@@ -303,14 +303,14 @@ class ExamplesTest(unittest.TestCase):
                  re.findall(r"(?m)^ {4}(?:\$ )?(heapcore .*)",
                             read("README.md") + manual())]
         self.assertGreater(len(lines), 5)
-        sleeper = subprocess.Popen(["sleep", str(TIMEOUT)])
-        self.addCleanup(sleeper.wait)
-        self.addCleanup(sleeper.kill)
+        sleeper = self.sleep(TIMEOUT)
         for line in lines:
             if "[" in line:
                 continue
             line = self.fill_in(re.sub(r"\bCORE\b", CORE, line))
-            line = re.sub(r"\bPID\b", str(sleeper.pid), line)
+            # watch waits until the process has ended.
+            process = self.sleep(1) if line.startswith("heapcore watch") else sleeper
+            line = re.sub(r"\bPID\b", str(process.pid), line)
             line = re.sub(r"\bCMD\b", "true", line)
             with self.subTest(line):
                 run = subprocess.run(
@@ -320,6 +320,12 @@ class ExamplesTest(unittest.TestCase):
                     env={**os.environ, "PATH": path},
                 )
                 self.check_end(line, run)
+
+    def sleep(self, seconds):
+        process = subprocess.Popen(["sleep", str(seconds)])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def check_end(self, line, run):
         """`run` reports where messages go; the core has leaks."""
