@@ -415,15 +415,15 @@ pattern_number analysis_pattern_shown(const struct analysis *analysis,
 										     : number;
 }
 
-bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
+/* The identity by a word within; first it is asked what is quick, and true of most. */
+static bool find_own_identity(const struct analysis *analysis, allocation_id id,
+			      struct identity *ret)
 {
 	const struct first_words *words = analysis->first_words;
 	struct signature_reader reader;
 	struct memory_range range;
 
-	/* First what is quick, and true of most. */
-	if (!bitmap_get(allocation_used(analysis->index), id) ||
-	    (words &&
+	if ((words &&
 	     (!first_words_may_have_identity(words, id) || first_words_at(words, id) != 0)) ||
 	    (analysis->kept_words && !kept_words_may_have_identity(analysis->kept_words, id)))
 		return false;
@@ -434,6 +434,17 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id, struct
 	if (signature_object(&reader, id, range.start) != range.start)
 		return identity_find_maker(analysis->identities, range.start, ret);
 	return identity_find(analysis->identities, &reader.view, range, ret);
+}
+
+bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
+{
+	struct view view = { analysis->image };
+
+	if (!bitmap_get(allocation_used(analysis->index), id))
+		return false;
+	return find_own_identity(analysis, id, ret) ||
+	       (!analysis_signature(analysis, id) &&
+		identity_find_pool(analysis->identities, &view, range_of(analysis, id), ret));
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

@@ -2,6 +2,7 @@
 
 #include "analyzer/base/table.h"
 #include "analyzer/classify/label.h"
+#include "analyzer/classify/label_objects.h"
 #include "analyzer/classify/type_names.h"
 
 #include <string.h>
@@ -43,7 +44,9 @@ struct identities {
 	struct debug *debug;
 	struct classes *classes;
 	struct module_bounds bounds;
+	const struct allocation_index *index;
 	size_t label; /* the word that is one; EARLY_WORDS: none */
+	struct label_objects pools;
 	HASH_TABLE(struct target) targets;
 	ARRAY(struct label) labels; /* different ones */
 	HASH_TABLE(struct maker) makers;
@@ -60,7 +63,9 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->image = image;
 	identities->debug = debug;
 	identities->classes = classes;
+	identities->index = index;
 	identities->bounds = module_bounds_find(program);
+	TRY(label_objects_find(image, index, account, &identities->pools));
 	TRY(label_word_find(image, index, &identities->bounds, &identities->label));
 	arrays_use(account, &identities->targets, &identities->labels, &identities->makers);
 	*ret = take(identities);
@@ -191,6 +196,27 @@ bool identity_find(struct identities *identities, struct view *view, struct memo
 					  i * image_word_size(identities->image) };
 	}
 	return best != RANK_NONE;
+}
+
+bool identity_find_pool(struct identities *identities, struct view *view, struct memory_range range,
+			struct identity *ret)
+{
+	const struct target *target;
+	struct label_mark mark;
+	uint64_t address;
+
+	if (!label_mark_find(&identities->pools, view, identities->index, range, &mark))
+		return false;
+	address = mark.object | IDENTITY_OF_POOL;
+	target = table_obtain(
+		&identities->targets, address, known, known->address == address,
+		((struct target){ address, RANK_LABEL, false,
+				  label_object_name(&identities->pools, view, mark.object),
+				  address }));
+	if (!target || !target->name)
+		return false;
+	*ret = (struct identity){ target->name, address, mark.offset };
+	return true;
 }
 
 bool identity_possible(const struct identities *identities, struct view *view,

@@ -41,6 +41,15 @@ bool identity_find(struct identities *identities, struct view *view, struct memo
 		   struct identity *ret);
 
 /*
+ * The identity that the pool of the allocation gives it (label_objects.h), for those without
+ * another one. Its address is that of the pool's object with this bit.
+ */
+static const uint64_t IDENTITY_OF_POOL = UINT64_C(1) << 54;
+
+bool identity_find_pool(struct identities *identities, struct view *view, struct memory_range range,
+			struct identity *ret);
+
+/*
  * True if it may have an identity, by its words alone: quick, and independent of any other state.
  */
 bool identity_possible(const struct identities *identities, struct view *view,

@@ -30,9 +30,11 @@ struct error *kind_need_types(struct analysis *analysis, const struct bitmap *me
 
 static kind_key identity_key(const struct analysis *analysis, const struct identity *identity)
 {
-	return kind_make(BY_IDENTITY,
-			 identity->address << WORD_BITS |
-				 identity->offset / image_word_size(analysis_image(analysis)));
+	uint64_t word = identity->address & IDENTITY_OF_POOL
+				? 0 /* where it stands depends on the size */
+				: identity->offset / image_word_size(analysis_image(analysis));
+
+	return kind_make(BY_IDENTITY, identity->address << WORD_BITS | word);
 }
 
 kind_key kind_of_pattern(pattern_number pattern)
@@ -208,6 +210,7 @@ struct kind_name kind_name(const struct analysis *analysis, kind_key key)
 	case BY_IDENTITY:
 		name.identity = extend(value >> WORD_BITS, KIND_TAG_SHIFT - WORD_BITS);
 		name.offset = (value & WORD_MASK) * image_word_size(analysis_image(analysis));
+		name.has_offset = !(name.identity & IDENTITY_OF_POOL);
 		name.text = identity_name(analysis_identities(analysis), name.identity);
 		break;
 	case BY_PATTERN:

@@ -130,6 +130,7 @@ struct kind_name {
 	uint64_t signature;
 	uint64_t identity; /* its address */
 	uint64_t offset;   /* of the identity's word in the allocation, in bytes */
+	bool has_offset;   /* it is at the same one in all */
 	uint64_t size;	   /* of each */
 };
 

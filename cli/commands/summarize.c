@@ -219,7 +219,7 @@ struct summary_writer {
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity} at offset {offset} have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
+	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity}[ at offset {offset}] have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
 	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "blocks of", VALUE_TEXT }, { "block size", VALUE_BYTES },
@@ -374,7 +374,8 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 		break;
 	case BY_IDENTITY:
 		report_set(report, "identity", group->name);
-		report_set(report, "offset", name.offset);
+		if (name.has_offset)
+			report_set(report, "offset", name.offset);
 		break;
 	case BY_OWNER:
 		owner = kind_summary_owner(writer->summary, lines->plain);

@@ -35,6 +35,8 @@ static char *root_text(const struct analysis *analysis, kind_key key,
 	if (name.by == BY_SIZE)
 		return format_text("size %s%s%s", format_size(name.size, size), *shape ? ", " : "",
 				   shape);
+	if (name.by == BY_IDENTITY && !name.has_offset)
+		return format_text("identity %s", text ? text : "");
 	if (name.by == BY_IDENTITY)
 		return format_text("identity %s at offset 0x%" PRIx64, text ? text : "",
 				   name.offset);
@@ -63,7 +65,7 @@ static void write_root_kind(const struct analysis *analysis, kind_key key, bool 
 		   VALUE_IF(has_signature, value_nonzero(name.signature)),
 		   has_signature ? text : NULL, name.by == BY_PATTERN ? text : NULL,
 		   name.by == BY_TYPE ? text : NULL, name.by == BY_IDENTITY ? text : NULL,
-		   VALUE_IF(name.by == BY_IDENTITY, name.offset),
+		   VALUE_IF(name.by == BY_IDENTITY && name.has_offset, name.offset),
 		   VALUE_IF(name.by == BY_SIZE, name.size));
 }
 
