@@ -2,8 +2,8 @@
  * Functions beside SQLite's own: text(), words(), path(), name(), visited().
  */
 
+#include "analyzer/analysis/chains.h"
 #include "analyzer/base/text.h"
-#include "analyzer/graph/paths.h"
 #include "analyzer/kinds/links.h"
 #include "analyzer/kinds/type_reason.h"
 #include "analyzer/sql/parts.h"
@@ -146,46 +146,23 @@ static void name_function(sqlite3_context *context, int count, sqlite3_value **v
 				(uint64_t)sqlite3_value_int64(values[0]));
 }
 
-struct anchor_search {
-	bool found;
-	struct anchor anchor;
-};
-
-static bool take_anchor(void *data, const struct anchor *anchor)
-{
-	*(struct anchor_search *)data = (struct anchor_search){ true, *anchor };
-	return false;
-}
-
 /* Write the holder of a path's first allocation. */
 static struct error *write_anchor(struct sql *sql, allocation_id id, struct writer *writer)
 {
-	_cleanup_(bitmap_deinit) struct bitmap targets = { 0 };
-	struct anchor_search search = { 0 };
+	struct found_anchors found;
+	const struct anchor *anchor = found.list;
 	const char *name;
 
-	TRY(bitmap_init(&targets, allocation_count(analysis_index(sql->analysis)),
-			analysis_account(sql->analysis)));
-	bitmap_set(&targets, id);
-	roots_visit(analysis_roots(sql->analysis), &targets, take_anchor, &search);
-	name = search.found && search.anchor.address ? name_of(sql, search.anchor.address) : NULL;
+	TRY(chains_find_anchors(sql->chains, id, ROOT_KINDS, &found));
+	name = found.count && anchor->address ? name_of(sql, anchor->address) : NULL;
 	if (name)
 		writer_escaped(writer, name);
-	else if (search.found && search.anchor.register_name)
+	else if (found.count && anchor->register_name)
 		writer_text(writer, "register");
-	else if (search.found && search.anchor.address)
-		writer_format(writer, writer_escaped, "0x%" PRIx64, search.anchor.address);
+	else if (found.count && anchor->address)
+		writer_format(writer, writer_escaped, "0x%" PRIx64, anchor->address);
 	else
 		writer_text(writer, "root");
-	return NULL;
-}
-
-static struct error *find_sources(struct sql *sql, struct bitmap *ret)
-{
-	TRY(bitmap_init(ret, allocation_count(analysis_index(sql->analysis)),
-			analysis_account(sql->analysis)));
-	for (unsigned int kind = 0; kind < ROOT_KINDS; kind++)
-		bitmap_or(ret, root_targets(analysis_roots(sql->analysis), kind));
 	return NULL;
 }
 
@@ -219,9 +196,7 @@ static void write_path_links(struct sql *sql, const allocation_id *ids, size_t l
  */
 static struct error *write_path(struct sql *sql, allocation_id id, struct writer *writer)
 {
-	_cleanup_(bitmap_deinit) struct bitmap sources = { 0 };
 	_cleanup_(path_deinit) struct path path = { 0 };
-	const struct graph *incoming;
 	char text[512];
 
 	TRY(analysis_need(sql->analysis, STAGE_OBJECT_PATHS));
@@ -232,10 +207,9 @@ static struct error *write_path(struct sql *sql, allocation_id id, struct writer
 	}
 	TRY(sql_kinds_find(sql));
 	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
-	TRY(analysis_incoming_of(sql->analysis, id, &incoming));
-	TRY(find_sources(sql, &sources));
-	TRY(path_find(analysis_graph(sql->analysis), incoming, &sources, id,
-		      analysis_account(sql->analysis), analysis_progress(sql->analysis), &path));
+	if (!sql->chains)
+		TRY(chains_create(sql->analysis, &sql->chains));
+	TRY(chains_find_whole(sql->chains, CHAIN_ROOTS, id, &path));
 	if (path.count == 0)
 		return NULL;
 	TRY(write_anchor(sql, path.ids[0], writer));

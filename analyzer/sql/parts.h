@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+struct chains;
 struct sql_cursor;
 struct sql_rows;
 
@@ -57,6 +58,7 @@ struct sql {
 	struct sql_kinds kinds;
 	ARRAY(allocation_id) parents; /* by allocation: what dominates it, or NO_ALLOCATION */
 	struct object_finder objects;
+	struct chains *chains;	       /* of path(); NULL: none was asked for */
 	ARRAY(uint64_t) object_blocks; /* by allocation: bytes of an object's blocks */
 	struct stored_rows stored[MOST_STORED];
 };

@@ -1,5 +1,6 @@
 #include "analyzer/sql/parts.h"
 
+#include "analyzer/analysis/chains.h"
 #include "analyzer/base/text.h"
 #include "analyzer/sql/result.h"
 
@@ -386,6 +387,7 @@ void sql_close(struct sql *sql)
 	if (sql->limited)
 		sqlite3_hard_heap_limit64(0);
 	sql_kinds_deinit(&sql->kinds);
+	chains_destroy(sql->chains);
 	arrays_release(&sql->parents, &sql->object_blocks);
 	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
 		stored_rows_deinit(&sql->stored[i]);
@@ -399,10 +401,11 @@ bool sql_is_complete(const char *text)
 	return sqlite3_complete(text);
 }
 
-/* Stages that were built since may have changed the small tables. */
+/* Stages that were built since may have changed the small tables, and chains. */
 static void begin_question(struct sql *sql)
 {
 	sql->visited = 0;
+	chains_destroy(take(sql->chains));
 	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
 		stored_rows_deinit(&sql->stored[i]);
 	limit_memory(sql);

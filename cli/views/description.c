@@ -1,5 +1,6 @@
 #include "cli/views/description.h"
 
+#include "analyzer/analysis/chains.h"
 #include "analyzer/base/text.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/kinds/allocated_by.h"
@@ -240,8 +241,7 @@ struct error *describer_init(struct describer *describer, struct analysis *analy
 void describer_deinit(struct describer *describer)
 {
 	bitmap_deinit(&describer->unreferenced);
-	if (describer->chains)
-		chains_destroy(describer->chains);
+	chains_destroy(describer->chains);
 	if (describer->taints)
 		taint_memory_destroy(describer->taints);
 	annotating_deinit(&describer->annotating);

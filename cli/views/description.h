@@ -11,9 +11,6 @@
 
 struct chains;
 
-/* State of a describer; see explanation.c. */
-void chains_destroy(struct chains *chains);
-
 struct describer {
 	struct analysis *analysis;
 	const struct selection *selection;
