@@ -24,6 +24,7 @@ struct search {
 	struct typing *typing;
 	const struct entered *entered;
 	struct memory_range range;
+	uint64_t words;	      /* in the range */
 	ARRAY(uint8_t) taken; /* by word */
 	uint64_t tests;
 };
@@ -104,7 +105,7 @@ static struct error *search_block(struct search *search, const struct cast *cast
 {
 	struct typing *typing = search->typing;
 
-	for (uint64_t word = 0; word < search->taken.count && search->tests < MOST_TESTS; word++) {
+	for (uint64_t word = 0; word < search->words && search->tests < MOST_TESTS; word++) {
 		struct headed found = { .address = search->range.start + word * typing->word,
 					.in = search->entered->id,
 					.step = search->entered->step };
@@ -127,9 +128,10 @@ static struct error *search_block(struct search *search, const struct cast *cast
 struct error *typing_search_inside(struct typing *typing, const struct casts *casts)
 {
 	struct search search = { .typing = typing };
-	struct error *error = NULL;
+	struct error *error;
 
 	search.taken.memory.account = typing->input.account;
+	error = array_resize(&search.taken, MOST_WORDS);
 	for (size_t i = 0; !error && i < typing->entered.count; i++) {
 		const struct entered *entered = &typing->entered.items[i];
 		uint32_t place = typing->paths.items[entered->context].place;
@@ -145,10 +147,9 @@ struct error *typing_search_inside(struct typing *typing, const struct casts *ca
 		words = (search.range.end - search.range.start + typing->word - 1) / typing->word;
 		if (count == 0 || count > MOST_CANDIDATES || words > MOST_WORDS)
 			continue;
-		array_release(&search.taken);
-		error = array_resize(&search.taken, words);
-		if (!error)
-			error = search_block(&search, found, count, true);
+		memset(search.taken.items, 0, words);
+		search.words = words;
+		error = search_block(&search, found, count, true);
 		if (!error)
 			error = search_block(&search, found, count, false);
 	}

@@ -1183,7 +1183,7 @@ PROGRAMS = (
     Program("tinyproxy", "tinyproxy", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C src", "src/tinyproxy",
             start_tinyproxy, Site(wrappers=r"safe\w+|debugging_\w+"), held_out=True),
     Program("busybox", "busybox", f"make -s defconfig && sed -i 's/CONFIG_TC=y/CONFIG_TC=n/' .config && {MAKE} "
-            f"EXTRA_CFLAGS='{FLAGS}' SKIP_STRIP=y busybox_unstripped", "busybox_unstripped", start_busybox,
+            f"EXTRA_CFLAGS='{FLAGS} -fasynchronous-unwind-tables' SKIP_STRIP=y busybox_unstripped", "busybox_unstripped", start_busybox,
             Site(wrappers=r"x\w*alloc|qrealloc|xstrn?dup"), held_out=True),
     Program("troff", "groff", f"./configure -q --without-x CFLAGS='{FLAGS}' CXXFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=:", "troff",
             start_troff, Site(wrappers=r"_Zn[wa]m|operator new.*"), held_out=True),
