@@ -56,8 +56,7 @@ static struct error *has_shape(struct typing *typing, allocation_id id, type_num
 	bool leads_to_text;
 
 	*ret = false;
-	if (typing_fit_of_one(typing, range, number) != FIT_ONE ||
-	    !is_just_as_large(typing, range, typing_type(typing, number)->size))
+	if (typing_fit_of_one(typing, range, number) != FIT_ONE)
 		return NULL;
 	TRY(typing_conforms_but(typing, range.start, number, odd, &conformity));
 	if (conformity.is_violated || MAX(conformity.exact, conformity.known) < LEAST_POINTERS ||
@@ -133,7 +132,7 @@ static struct error *set_one(struct shapes *shapes, allocation_id id, uint32_t w
 static struct error *find_sizes(struct shapes *shapes)
 {
 	const struct sized *all = shapes->inference->structures.items;
-	const size_t word = shapes->typing->word;
+	const size_t word = shapes->typing->word, unsplit = MALLOC_UNIT / word;
 
 	for (size_t i = 0; i < shapes->inference->structures.count; i++) {
 		uint64_t words = (all[i].size + word - 1) / word;
@@ -142,7 +141,8 @@ static struct error *find_sizes(struct shapes *shapes)
 		if (words > MOST_WORDS)
 			break;
 		TRY(may_tell(shapes->typing, all[i].type, &tells));
-		for (uint64_t j = words; tells && j <= words + 1 && j <= MOST_WORDS; j++) {
+		for (uint64_t j = words; tells && j <= words + 1 + unsplit && j <= MOST_WORDS;
+		     j++) {
 			if (shapes->number[j])
 				continue;
 			TRY(array_append(&shapes->sizes, (struct of_size){ 0 }));
@@ -199,6 +199,19 @@ static struct error *choose(struct shapes *shapes, const struct of_size *size, u
 	return NULL;
 }
 
+/* malloc does not split off what is too small for a block: so much may be behind a structure. */
+static struct error *choose_or_take_smaller(struct shapes *shapes, const struct of_size *size,
+					    uint32_t words)
+{
+	const uint32_t unsplit = (uint32_t)(MALLOC_UNIT / shapes->typing->word);
+
+	if (size->sampled >= ENOUGH)
+		TRY(choose(shapes, size, words));
+	if (shapes->chosen[words] == NO_TYPE && words >= unsplit)
+		shapes->chosen[words] = shapes->chosen[words - unsplit];
+	return NULL;
+}
+
 static struct error *infer(struct shapes *shapes)
 {
 	struct typing *typing = shapes->typing;
@@ -214,9 +227,9 @@ static struct error *infer(struct shapes *shapes)
 			shapes->number[words] ? &shapes->sizes.items[shapes->number[words] - 1]
 					      : NULL;
 
-		if (!size || size->sampled < ENOUGH)
+		if (!size)
 			continue;
-		TRY(choose(shapes, size, words));
+		TRY(choose_or_take_smaller(shapes, size, words));
 		/* A few are enough to name leaks. */
 		for (size_t i = 0; typing->input.leaked && i < size->sampled; i++)
 			TRY(set_one(shapes, size->sample[i], words));

@@ -318,8 +318,8 @@ static void drop_numbers(const struct sibling_search *search, struct sibling_ran
 }
 
 /*
- * How many types of the range, MOST_TYPES_OF_SIZE at most, it looks like that much, and the last of
- * these; without rare ones.
+ * How many types of the range it looks like that much, and the last of these; without rare ones.
+ * None if the range has more than MOST_TYPES_OF_SIZE.
  */
 static struct error *count_likes(struct sibling_search *search, allocation_id id,
 				 struct sibling_range range, enum resemblance least,
@@ -329,6 +329,8 @@ static struct error *count_likes(struct sibling_search *search, allocation_id id
 	uint64_t most = 0;
 
 	*ret_count = 0;
+	if (range.end - range.first > MOST_TYPES_OF_SIZE)
+		return NULL;
 	for (size_t i = range.first; i < range.end; i++) {
 		const struct sibling_type *type = &search->types->items[i];
 		enum resemblance resemblance;
@@ -408,8 +410,7 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 {
 	struct sibling_range exact =
 		siblings_of_size(search->types, allocation_size(search->typing->input.index, id));
-	struct sibling_range tails = siblings_of_size(search->types, ANY_SIZE);
-	struct sibling_range arrays;
+	const uint64_t any[] = { ANY_SIZE, ANY_ARRAY };
 	uint32_t *number = &search->siblings->numbers.items[id];
 	size_t count, found = 0;
 	bool is_plain = false;
@@ -417,13 +418,9 @@ static struct error *choose(struct sibling_search *search, allocation_id id)
 	if (exact.end - exact.first > MOST_TYPES_OF_SIZE)
 		return NULL;
 	TRY(count_likes(search, id, exact, LIKE, &count, &found));
-	if (count == 0 && tails.end - tails.first <= MOST_TYPES_OF_SIZE)
-		TRY(count_likes(search, id, tails, LIKE, &count, &found));
-	if (count == 0) {
-		arrays = siblings_of_size(search->types, ANY_ARRAY);
-		if (arrays.end - arrays.first <= MOST_TYPES_OF_SIZE)
-			TRY(count_likes(search, id, arrays, LIKE, &count, &found));
-	}
+	for (size_t i = 0; i < COUNT_OF(any) && count == 0; i++)
+		TRY(count_likes(search, id, siblings_of_size(search->types, any[i]), LIKE, &count,
+				&found));
 	if (count == 1 && is_of_pointers(search, found))
 		TRY(siblings_may_be_plain(search, id, &is_plain));
 	if (count == 1 && !is_plain) {
@@ -622,10 +619,9 @@ static struct error *resembles_any(struct sibling_search *search, allocation_id 
 	};
 
 	for (size_t i = 0; i < COUNT_OF(ranges) && !*ret; i++) {
-		size_t count = 0, last;
+		size_t count, last;
 
-		if (ranges[i].end - ranges[i].first <= MOST_TYPES_OF_SIZE)
-			TRY(count_likes(search, id, ranges[i], LIKE_IF_ALONE, &count, &last));
+		TRY(count_likes(search, id, ranges[i], LIKE_IF_ALONE, &count, &last));
 		*ret = count > 0;
 	}
 	return NULL;

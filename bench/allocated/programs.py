@@ -999,7 +999,7 @@ def start_tinyproxy(run):
                            f"Upstream http 10.0.0.{i % 200}:8080 \".site{i}.example\"\nConnectPort {1000 + i}\n"
                            f"ErrorFile {400 + i} \"/e{i}\"\n" for i in range(200)) + "Allow 127.0.0.1\n")
     process = run.open("-d", "-c", str(config))
-    time.sleep(1)
+    wait_until_idle(process.pid)
     for number in range(100):
         client = socket.create_connection(("127.0.0.1", port))
         run.stack.callback(client.close)
