@@ -20,6 +20,7 @@ namespace App;
 class Base {{ private $own; function __construct() {{ $this->own = new Entry; }} }}
 class Entry {{ public $next; }}
 class Kept {{ }}
+class Held {{ public $name; function __construct($name) {{ $this->name = $name; }} function go() {{ }} }}
 #[\\AllowDynamicProperties]
 class Cache extends Base {{
     const LIMITS = ["a" => [1, 2]];
@@ -65,6 +66,26 @@ $chain->next = new Entry;
 $chain->next->next = [new Entry];
 $closure = (function () {{ $bound = new Kept; return function () use ($bound) {{ }}; }})();
 keeps();
+function generate($held) {{ yield 1; yield $held; }}
+$generator = generate(new Held("generator"));
+$generator->current();
+$storage = new \SplObjectStorage;
+$storage[new Held("key")] = new Held("value");
+$queue = new \SplQueue;
+$heap = new \SplPriorityQueue;
+for ($i = 0; $i < 9; $i++) {{
+    $queue->enqueue(new Held("queue"));
+    $heap->insert(new Held("heap"), $i);
+}}
+$fixed = \SplFixedArray::fromArray([1, new Held("fixed")]);
+$object = new \ArrayObject([new Held("array object")]);
+$weak_key = new \stdClass;
+$weak = new \WeakMap;
+$weak[$weak_key] = new Held("weak");
+$fiber = new \Fiber(function ($argument) {{ $held = new Held("fiber"); \Fiber::suspend(); return $held; }});
+$fiber->start(new Held("argument"));
+register_shutdown_function([new Held("ending"), "go"]);
+register_shutdown_function([new Held("ending"), "go"]);
 (function () use ($cache) {{ $cache->answer(2, $cache); }})();
 """
 
@@ -75,6 +96,12 @@ EXPECTED = [
     "$cache->dynamic", "$cache->{'odd name'}", "$list[0][1]", r"$list['it\'s \\']", "$list[-5]",
     "$referred['deep'][0]", "$chain->next", "$chain->next->next[0]",
 ]
+# Objects of class Held that objects of C code hold, and how many.
+HELD = {
+    "$generator->($held)": 1, "$storage->(inside)": 2, "$queue->(inside)": 9, "$heap->(inside)": 9,
+    "$fixed->(inside)": 1, "$object->(inside)[0]": 1, "$weak->(inside)": 1, "$fiber->($held)": 1,
+    "$fiber->($argument)": 1, "<shutdown function>[0]": 2,
+}
 # Objects that no expression leads to.
 KEPT = [r"App\keeps(): static $kept[0]"]
 
@@ -133,6 +160,10 @@ class PhpPaths(php_programs.PhpTest):
         paths = list(self.paths("Kept").values())
         self.assertEqual(paths.count(r"App\Cache::answer(): $of_a_call"), 3)
         self.assertEqual(paths.count("$closure->(inside)['bound']"), 1)
+
+    def test_what_c_code_holds_has_a_path(self):
+        paths = list(self.paths("Held").values())
+        self.assertEqual({path: paths.count(path) for path in paths}, HELD)
 
     def test_content_is_left_out(self):
         text = harness.ask("--no-content", self.core, "sql",

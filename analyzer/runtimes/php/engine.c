@@ -191,12 +191,11 @@ void php_tell_function(struct view *view, const struct php_function *function, c
 		snprintf(ret, size, "%s", name);
 }
 
-bool php_visit_calls(const struct php *php, void (*visit)(void *data, const struct php_call *call),
-		     void *data)
+bool php_visit_calls_from(const struct php *php, uint64_t address,
+			  void (*visit)(void *data, const struct php_call *call), void *data)
 {
 	enum { OBJECT = TYPE_OBJECT, IS_CODE = 1 << 16 };
 	struct view view = { php->space.image };
-	uint64_t address = php->engine.call;
 	struct {
 		uint64_t operation, call, value, function, self;
 		uint32_t info, arguments;
@@ -216,6 +215,12 @@ bool php_visit_calls(const struct php *php, void (*visit)(void *data, const stru
 			visit(data, &call);
 	}
 	return true;
+}
+
+bool php_visit_calls(const struct php *php, void (*visit)(void *data, const struct php_call *call),
+		     void *data)
+{
+	return php_visit_calls_from(php, php->engine.call, visit, data);
 }
 
 struct votes {

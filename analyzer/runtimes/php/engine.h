@@ -100,6 +100,9 @@ struct php_call {
 /* Visit the calls that are running, the innermost first; false: what is next makes no sense. */
 bool php_visit_calls(const struct php *php, void (*visit)(void *data, const struct php_call *call),
 		     void *data);
+/* Visit those from the one at that address on, likewise. */
+bool php_visit_calls_from(const struct php *php, uint64_t address,
+			  void (*visit)(void *data, const struct php_call *call), void *data);
 
 enum {
 	CLASS_STATICS = 56, /* of struct _zend_class_entry */

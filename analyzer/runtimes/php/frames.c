@@ -76,6 +76,72 @@ void php_visit_variables(const struct php *php,
 	php_visit_calls(php, visit_call, &reading);
 }
 
+/* True if objects of that class of C code are waiting calls. */
+static bool is_waiting(const struct php *php, struct view *view, uint32_t class)
+{
+	enum { INTERNAL = 1, NAME = 8 };
+	uint64_t address, text;
+	char name[MOST_VALUE];
+	uint8_t kind;
+
+	if (class < PHP_KINDS)
+		return false;
+	address = php->space.classes.list.items[class - 1].number;
+	return view_read(view, address, &kind, 1) && kind == INTERNAL &&
+	       view_word(view, address + NAME, &text) &&
+	       php_read_text(view, text, name, sizeof(name)) &&
+	       (strcmp(name, "Generator") == 0 || strcmp(name, "Fiber") == 0);
+}
+
+/* True if a call of compiled code, or one from there of C code, is at address. */
+static bool is_call(struct reading *reading, uint64_t address, bool may_be_c)
+{
+	enum { CODE, FUNCTION = 3, PREVIOUS = 6, WORDS };
+	struct php_function *function = &reading->function;
+	uint64_t words[WORDS];
+
+	if (!address || address % WORD != 0 ||
+	    !view_read(&reading->view, address, words, sizeof(words)) || !words[FUNCTION] ||
+	    !php_read_function(reading->php, &reading->view, words[FUNCTION], function))
+		return false;
+	if (function->is_compiled)
+		return words[CODE] - function->operations < (uint64_t)OPERATION * function->count;
+	return may_be_c && is_call(reading, words[PREVIOUS], false);
+}
+
+/* The call that a word of the object behind its head leads to; 0: it waits in none. */
+static uint64_t find_call(struct reading *reading, allocation_id id)
+{
+	enum { HEAD = 56, MOST_SIZE = 512 };
+	size_t hint = 0;
+	struct memory_range range = allocation_range_near(reading->php->space.index, id, &hint);
+	uint64_t call;
+
+	for (uint64_t at = range.start + HEAD; at < range.end && at - range.start < MOST_SIZE;
+	     at += WORD)
+		if (view_word(&reading->view, at, &call) && is_call(reading, call, true))
+			return call;
+	return 0;
+}
+
+void php_visit_waiting(const struct php *php, allocation_id id,
+		       void (*visit)(void *data, const struct php_variable *variable), void *data)
+{
+	struct reading reading = {
+		.php = (struct php *)php,
+		.view = { php->space.image },
+		.visit = visit,
+		.data = data,
+	};
+	uint64_t call;
+
+	if (!php->engine.layout || !is_waiting(php, &reading.view, php_class_at(php, id)))
+		return;
+	call = find_call(&reading, id);
+	if (call)
+		php_visit_calls_from(php, call, visit_call, &reading);
+}
+
 static void tell_string(struct view *view, uint64_t address, char *ret, size_t size)
 {
 	uint64_t length = 0;

@@ -16,6 +16,10 @@ void php_visit_variables(const struct php *php,
 			 void (*visit)(void *data, const struct php_variable *variable),
 			 void *data);
 
+/* Visit variables of the calls that a Generator or Fiber waits in; of any other object, nothing. */
+void php_visit_waiting(const struct php *php, allocation_id id,
+		       void (*visit)(void *data, const struct php_variable *variable), void *data);
+
 /*
  * The name of the value's class, and the value in short; an empty text if that says it all. NULL:
  * memory is short.

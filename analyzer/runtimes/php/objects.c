@@ -19,7 +19,7 @@ void php_release(struct object_space *space)
 {
 	struct php *php = (struct php *)space;
 
-	arrays_release(&php->offsets, &php->elements, &php->parts, &php->owned);
+	arrays_release(&php->offsets, &php->elements, &php->parts, &php->owned, &php->inner);
 	tables_release(&php->owners, &php->returned);
 }
 
@@ -156,7 +156,7 @@ struct error *php_find_objects(struct object_space *space, struct debug *debug)
 	uint32_t place;
 
 	arrays_use(space->account, &php->offsets, &php->parts, &php->returned, &php->elements,
-		   &php->owned, &php->owners);
+		   &php->owned, &php->inner, &php->owners);
 	TRY(php_find_shared(php));
 	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
 	for (uint64_t kind = 1; kind < PHP_KINDS; kind++)

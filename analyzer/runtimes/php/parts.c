@@ -6,6 +6,8 @@
 
 #include "analyzer/runtimes/module_data.h"
 
+#include <stdlib.h>
+
 enum {
 	WORD = 8,
 	CLASS_SIZE = 456,    /* at least */
@@ -20,7 +22,8 @@ struct part_search {
 	struct php *php;
 	struct view view;
 	uint64_t owner;
-	int depth; /* of functions in functions */
+	size_t done; /* parts whose own words are claimed */
+	int depth;   /* of functions in functions */
 	struct error *error;
 };
 
@@ -216,11 +219,10 @@ static uint32_t find_closures(struct part_search *search)
 }
 
 /* zend_closures.c: a closure's function stands behind the object. */
-static void visit_closures(struct part_search *search)
+static void visit_closures(struct part_search *search, uint32_t closures)
 {
 	enum { FUNCTION = 56 };
 	const struct php *php = search->php;
-	uint32_t closures = find_closures(search);
 	size_t hint = 0;
 
 	for (size_t i = 0; closures && i < allocation_count(php->space.index) && !search->error;
@@ -254,7 +256,18 @@ static bool is_persistent(struct part_search *search, uint64_t address)
 	return view_read(&search->view, address, &head, sizeof(head)) && (head.info & PERSISTENT);
 }
 
-static void visit_values(struct part_search *search)
+/* C code has arrays within its objects, as those of SplObjectStorage. */
+static void claim_arrays(struct part_search *search, uint64_t start, uint64_t end)
+{
+	uint64_t word;
+
+	for (; start < end && view_word(&search->view, start, &word); start += WORD)
+		if ((word >> 32 & PHP_TYPE) == TYPE_ARRAY && (uint32_t)word)
+			claim_elements(search, start, PHP_PART_OTHER);
+}
+
+/* Visit closures, or all others. */
+static void visit_values(struct part_search *search, uint32_t closures, bool are_closures)
 {
 	struct php *php = search->php;
 	const struct allocation_index *index = php->space.index;
@@ -264,7 +277,8 @@ static void visit_values(struct part_search *search)
 		uint32_t number = php_class_at(php, (allocation_id)i);
 		struct memory_range range;
 
-		if (number != PHP_ARRAY && number != PHP_ARENA && number < PHP_KINDS)
+		if ((number != PHP_ARRAY && number != PHP_ARENA && number < PHP_KINDS) ||
+		    (number == closures) != are_closures)
 			continue;
 		range = allocation_range_near(index, (allocation_id)i, &hint);
 		search->owner = range.start;
@@ -272,6 +286,8 @@ static void visit_values(struct part_search *search)
 			claim_elements(search, range.start, PHP_PART_ELEMENTS);
 		else if (number == PHP_ARENA || (number >= PHP_KINDS && has_data(search, number)))
 			claim_words(search, range.start, range.end - range.start);
+		if (number >= PHP_KINDS && has_data(search, number))
+			claim_arrays(search, range.start, range.end);
 	}
 }
 
@@ -291,10 +307,52 @@ static void visit_engine(struct part_search *search)
 			claim_words(search, piece.start, piece.end - piece.start);
 }
 
+static int compare_owners(const void *one, const void *other)
+{
+	const struct php_owned *a = one, *b = other;
+
+	return a->owner != b->owner ? (a->owner < b->owner ? -1 : 1)
+				    : (a->id > b->id) - (a->id < b->id);
+}
+
+/* Sort the parts that objects of C code have, for links. */
+static struct error *sort_inner(struct php *php)
+{
+	const struct allocation_index *index = php->space.index;
+
+	array_for_each(part, &php->owned) {
+		allocation_id owner = php->parts.items[part->id] == PHP_PART_OTHER && part->owner
+					      ? allocation_find(index, part->owner)
+					      : NO_ALLOCATION;
+
+		if (owner != NO_ALLOCATION && php_class_at(php, owner) >= PHP_KINDS &&
+		    allocation_start(index, owner) == part->owner)
+			TRY(array_append(&php->inner, *part));
+	}
+	if (php->inner.count)
+		qsort(php->inner.items, php->inner.count, sizeof(struct php_owned), compare_owners);
+	return NULL;
+}
+
+/* Claim what words of parts are the start of. */
+static void visit_parts(struct part_search *search)
+{
+	const struct allocation_index *index = search->php->space.index;
+
+	for (; search->done < search->php->owned.count && !search->error; search->done++) {
+		struct php_owned part = search->php->owned.items[search->done];
+
+		search->owner = part.owner;
+		claim_words(search, allocation_start(index, part.id),
+			    allocation_size(index, part.id));
+	}
+}
+
 struct error *php_find_parts(struct php *php)
 {
 	const struct runtime_context *context = &php->space.context;
 	struct part_search search = { .php = php, .view = { context->image } };
+	uint32_t closures;
 
 	TRY(array_resize(&php->parts, allocation_count(php->space.index) + 1));
 	if (!php->engine.layout)
@@ -304,15 +362,13 @@ struct error *php_find_parts(struct php *php)
 	php_visit_items(php, &search.view, php->engine.functions, visit_function, &search);
 	php_visit_calls(php, visit_call, &search);
 	module_data_search(context->image, context->program, visit_variable, &search);
-	visit_closures(&search);
-	visit_values(&search);
+	closures = find_closures(&search);
+	visit_closures(&search, closures);
+	visit_values(&search, closures, false);
+	visit_parts(&search);
+	/* Words that closures do not use lead to what is of others. */
+	visit_values(&search, closures, true);
 	visit_engine(&search);
-	for (size_t i = 0; i < php->owned.count && !search.error; i++) {
-		struct php_owned part = php->owned.items[i];
-
-		search.owner = part.owner;
-		claim_words(&search, allocation_start(context->index, part.id),
-			    allocation_size(context->index, part.id));
-	}
-	return search.error;
+	visit_parts(&search);
+	return search.error ? search.error : sort_inner(php);
 }

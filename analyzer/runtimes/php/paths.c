@@ -3,6 +3,7 @@
  * variables, static members of classes, constants, variables of running functions and those that
  * functions keep.
  */
+#include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/object_values.h"
 #include "analyzer/runtimes/php/engine.h"
 #include "analyzer/runtimes/php/frames.h"
@@ -20,7 +21,7 @@ enum {
 };
 
 /* In a link: the key and the number of an element or a dynamic member, or a member's offset. */
-enum link_kind { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE };
+enum link_kind { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE, LINK_VARIABLE };
 
 struct walk {
 	struct php *php;
@@ -61,18 +62,13 @@ static bool follow_item(void *data, const struct php_item *item)
 	return walk->is_over;
 }
 
-/*
- * Walk the words of C code before and behind the members of its object, such as a closure's
- * variables.
- */
-static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uint64_t end)
+/* Walk the words of C code in a range, without what is from start to end. */
+static void walk_words(struct walk *walk, allocation_id id, struct memory_range range,
+		       uint64_t start, uint64_t end)
 {
-	enum { MOST = 512 };
 	const struct allocation_index *index = walk->php->space.index;
-	uint64_t at = allocation_start(index, id), word;
-	uint64_t size = allocation_size(index, id), last = at + MIN(size, MOST);
+	uint64_t at = range.start, last = range.end, word;
 
-	walk->link.kind = LINK_INSIDE;
 	for (; at < last && last - at >= WORD && !walk->is_over; at += WORD) {
 		uint32_t class;
 		allocation_id target;
@@ -89,6 +85,49 @@ static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uin
 		walk->link.target = word;
 		walk->is_over = walk->follow(walk->data, &walk->link);
 	}
+}
+
+static void follow_variable(void *data, const struct php_variable *variable)
+{
+	struct walk *walk = data;
+
+	walk->link.kind = LINK_VARIABLE;
+	walk->link.name = variable->name;
+	follow(walk, variable->place);
+}
+
+/*
+ * Walk what C code has before and behind the members of its object, such as a closure's variables,
+ * and in blocks that belong to it; and variables of the calls that a generator or fiber waits in.
+ */
+static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uint64_t end)
+{
+	enum { MOST = 512 };
+	struct php *php = walk->php;
+	size_t hint = 0;
+	struct memory_range range = allocation_range_near(php->space.index, id, &hint);
+	size_t low = 0, high = php->inner.count;
+	uint64_t own = range.start;
+
+	php_visit_waiting(php, id, follow_variable, walk);
+	walk->link = (struct object_link){ .kind = LINK_INSIDE };
+	if (range.end - range.start > MOST)
+		range.end = range.start + MOST;
+	walk_words(walk, id, range, start, end);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (php->inner.items[middle].owner < own)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < php->inner.count && php->inner.items[low].owner == own && !walk->is_over &&
+	       budget_take(&php->space.steps);
+	     low++)
+		walk_words(walk, id,
+			   allocation_range_near(php->space.index, php->inner.items[low].id, &hint),
+			   0, 0);
 }
 
 uint32_t php_count_members(struct view *view, uint64_t address, uint64_t end,
@@ -313,6 +352,8 @@ bool php_tell_step(struct object_path *path, const struct object_link *link)
 		add_dynamic(path, link);
 	else if (link->kind == LINK_INSIDE)
 		path_add(path, "->(inside)");
+	else if (link->kind == LINK_VARIABLE)
+		path_add(path, "->($%s)", link->name);
 	return true;
 }
 
@@ -412,6 +453,33 @@ static bool gather_class(void *data, const struct php_item *item)
 	return gathering->error != NULL;
 }
 
+/* php_shutdown_function_entry of ext/standard: what is called, behind the size of that. */
+static bool gather_ending(void *data, const struct php_item *item)
+{
+	enum { CALL_SIZE = 64 };
+	struct gathering *gathering = data;
+	uint64_t call, size;
+
+	if (!view_word(&gathering->view, item->place, &call) || call % WORD != 0 ||
+	    !view_word(&gathering->view, call, &size) || size != CALL_SIZE)
+		return true;
+	gather(gathering, call + WORD, "<shutdown function>");
+	return gathering->error != NULL;
+}
+
+/* A variable of the engine leads to the array of what register_shutdown_function() got. */
+static bool gather_endings(struct view *view, uint64_t place, uint64_t word, void *data)
+{
+	struct gathering *gathering = data;
+	struct php *php = gathering->php;
+	allocation_id id = word ? allocation_find(php->space.index, word) : NO_ALLOCATION;
+
+	if (id != NO_ALLOCATION && php_class_at(php, id) == PHP_ARRAY &&
+	    allocation_start(php->space.index, id) == word)
+		php_visit_items(php, &gathering->view, word, gather_ending, gathering);
+	return gathering->error != NULL;
+}
+
 static void gather_variable(void *data, const struct php_variable *variable)
 {
 	struct gathering *gathering = data;
@@ -427,6 +495,7 @@ struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
 	struct php *php = (struct php *)space;
 	struct php_engine *engine = &php->engine;
 	struct gathering gathering = { php, { php->space.image }, ret, "$", 0, 0, NULL };
+	const struct module *module;
 
 	if (!engine->layout)
 		return NULL;
@@ -435,6 +504,9 @@ struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
 	php_visit_items(php, &gathering.view, engine->functions, gather_kept, &gathering);
 	gathering.before[0] = '\0';
 	php_visit_items(php, &gathering.view, engine->constants, gather_constant, &gathering);
+	module = program_find_module(space->program, engine->place);
+	if (module)
+		module_data_search_in(space->image, module, gather_endings, &gathering);
 	return gathering.error;
 }
 

@@ -69,6 +69,7 @@ struct php {
 	struct php_engine engine;
 	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */
 	ARRAY(struct php_owned) owned; /* parts, in the order in which they were found */
+	ARRAY(struct php_owned) inner; /* those of objects of C code, by owner: its block's start */
 	struct address_map returned;   /* words that lead to the block before them, by parts.c */
 	struct address_map owners;     /* by allocation: where a part is in that list */
 };
