@@ -30,6 +30,10 @@ my $lexical = [Entry->new];
 my %lexical = (of => {{ a => [Entry->new] }});
 sub make {{ my $held = Entry->new; return sub {{ $held }} }}
 our $closure = make();
+package Kept; sub new {{ return bless {{}}, $_[0] }} package main;
+sub cached {{ use feature "state"; state %cache; $cache{{$_[0]}} //= Kept->new }}
+cached("one"), cached("two");
+{{ my $closed = [Kept->new]; sub closes {{ return $closed }} }}
 
 sub find {{
     my ($path) = @_;
@@ -111,6 +115,13 @@ class PerlPaths(harness.LiveTest):
         self.assertEqual(right, ENTRIES + 13)
         self.assertEqual(sorted(found.values()).count("main::answer(): $local"), 3)
         self.assertEqual(len(found), right + len(KEPT) + 3)
+
+    def test_variables_that_subroutines_keep_have_paths(self):
+        found = [row["path"] for row in self.rows(
+            "result", "sql", "SELECT path(address) AS path FROM allocation WHERE class = 'Kept'")]
+        self.assertEqual(sorted(found), ["&main::cached->(my %cache)->{one}",
+                                         "&main::cached->(my %cache)->{two}",
+                                         "&main::closes->(my $closed)->[0]"])
 
     def test_content_is_left_out(self):
         text = harness.ask("--no-content", self.core, "sql",

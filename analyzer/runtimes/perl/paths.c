@@ -163,14 +163,25 @@ static bool gather_slot(void *data, const struct object_link *link)
 	return gathering->error != NULL;
 }
 
+/* Instead of a glob, a package has a reference to a subroutine of which nothing else is known. */
+static void gather_code(struct gathering *gathering, uint64_t reference)
+{
+	struct perl_head head, code;
+
+	if (perl_read_head(&gathering->view, reference, &head) && (head.flags & PERL_ROK) &&
+	    perl_read_head(&gathering->view, head.value, &code) && perl_type(&code) == PERL_PVCV)
+		gather(gathering, head.value, "", '&', gathering->package, gathering->key);
+}
+
 static bool gather_glob(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
 
-	if (perl_read_key(&gathering->view, link->which, gathering->key, sizeof(gathering->key)) &&
-	    text_run(gathering->key, strlen(gathering->key)) == strlen(gathering->key))
-		perl_visit_slots(gathering->perl, &gathering->view, link->target, gather_slot,
-				 gathering);
+	if (!perl_read_key(&gathering->view, link->which, gathering->key, sizeof(gathering->key)) ||
+	    text_run(gathering->key, strlen(gathering->key)) != strlen(gathering->key))
+		return false;
+	perl_visit_slots(gathering->perl, &gathering->view, link->target, gather_slot, gathering);
+	gather_code(gathering, link->target);
 	return gathering->error != NULL;
 }
 
