@@ -79,6 +79,7 @@ struct standing {
 	int parent, group, session;
 	uint64_t flags, user_ticks, system_ticks;
 	int nice;
+	uint64_t start_ticks; /* since the machine booted */
 };
 
 static void parse_standing(const char *text, struct standing *ret)
@@ -89,9 +90,9 @@ static void parse_standing(const char *text, struct standing *ret)
 	if (rest)
 		sscanf(rest + 1,
 		       " %c %d %d %d %*d %*d %" SCNu64 " %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-		       " %*d %*d %*d %d",
+		       " %*d %*d %*d %d %*d %*d %" SCNu64,
 		       &ret->letter, &ret->parent, &ret->group, &ret->session, &ret->flags,
-		       &ret->user_ticks, &ret->system_ticks, &ret->nice);
+		       &ret->user_ticks, &ret->system_ticks, &ret->nice, &ret->start_ticks);
 }
 
 static struct timeval ticks_to_time(uint64_t ticks)
@@ -313,15 +314,27 @@ static struct error *add_common(struct notes *notes, const struct held_process *
 	return add_files(notes, map);
 }
 
-/* The process stands still by now. */
-static struct error *add_time(struct notes *notes)
+static uint64_t read_clock(clockid_t clock)
 {
-	struct timespec now;
-	uint64_t time;
+	struct timespec now = { 0 };
 
-	if (clock_gettime(CLOCK_REALTIME, &now) < 0)
-		return NULL;
-	time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The process stands still by now. */
+static struct error *add_time(struct notes *notes, pid_t process)
+{
+	_cleanup_(free) char *text = process_text(process, "stat");
+	struct time_note time = { .time = read_clock(CLOCK_REALTIME) };
+	uint64_t second = (uint64_t)sysconf(_SC_CLK_TCK), now = read_clock(CLOCK_BOOTTIME), start;
+	struct standing standing;
+
+	parse_standing(text, &standing);
+	start = standing.start_ticks / second * 1000000000 +
+		standing.start_ticks % second * 1000000000 / second;
+	if (standing.start_ticks && start < now)
+		time.age = now - start;
 	return add_copy(notes, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
 }
 
@@ -358,7 +371,7 @@ struct error *notes_write(const struct held_process *held, int signal, const str
 		for (const uint32_t *type = machine.notes; *type; type++)
 			TRY(add_vectors(&notes, thread, layout, "LINUX", *type));
 	}
-	TRY(add_time(&notes));
+	TRY(add_time(&notes, held->id));
 	TRY(add_held(&notes, values));
 	TRY(add_copy(&notes, NOTE_OWNER, NOTE_SMAPS, map->text, map->text_size));
 	*ret = notes;

@@ -107,6 +107,7 @@ struct image_origin {
 	uint32_t process; /* its id */
 	char command[81]; /* the beginning of its command line; untrusted */
 	uint64_t time;	  /* when it was taken, in ns since 1970 began */
+	uint64_t age;	  /* of the process at that time, in ns */
 	bool by_debugger; /* the dump has sections, as gdb makes them */
 	bool unpacked;	  /* the mapped bytes are unpacked from the file */
 };

@@ -13,7 +13,7 @@
 enum {
 	NOTE_SMAPS = 0x534d4150,    /* the text of /proc/PID/smaps */
 	NOTE_CUTS = 0x43555453,	    /* struct note_range, one after the other */
-	NOTE_TIME = 0x54494d45,	    /* 8 bytes: ns since 1970 began, in UTC */
+	NOTE_TIME = 0x54494d45,	    /* struct time_note */
 	NOTE_HELD = 0x48454c44,	    /* addresses that the kernel holds, see below */
 	NOTE_UNSHARED = 0x554e5348, /* struct note_range, likewise */
 	NOTE_SLIM = 0x534c494d,	    /* struct slim_note: contents were left out */
@@ -27,6 +27,12 @@ struct own_note {
 };
 
 enum { MOST_OWN_NOTES = 16 };
+
+/* Cores of former versions end it behind the time. */
+struct time_note {
+	uint64_t time; /* ns since 1970 began, in UTC */
+	uint64_t age;  /* of the process, in ns; 0: not known */
+};
 
 /* The call by which the kernel came to hold a value of the program. */
 enum held_kind {

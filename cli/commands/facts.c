@@ -108,7 +108,8 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 		{ "threads", VALUE_COUNT }, { "used", VALUE_COUNT }, { "used bytes", VALUE_BYTES },
 		{ "leaked", VALUE_COUNT }, { "leaked bytes", VALUE_BYTES },
 		{ "mapped", VALUE_BYTES }, { "resident", VALUE_BYTES }, { "time of", VALUE_TEXT },
-		{ "signal", VALUE_NUMBER }, { "in", VALUE_TEXT }, { "reason", VALUE_TEXT });
+		{ "signal", VALUE_NUMBER }, { "in", VALUE_TEXT }, { "reason", VALUE_TEXT },
+		{ "uptime", VALUE_SECONDS });
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct image *image = analysis_image(analysis);
 	const struct module *module =
@@ -128,7 +129,8 @@ static struct error *write_core(struct analysis *analysis, const struct bill *bi
 		      VALUE_IF(lineage.source != TIME_UNKNOWN, (double)lineage.time / 1e9),
 		      image->size, image->thread_count, used.count, used.bytes, leaked.count,
 		      leaked.bytes, memory.mapped, memory.resident, time_sources[lineage.source],
-		      value_nonzero((uint64_t)ending.signal), ending.place, ending.reason);
+		      value_nonzero((uint64_t)ending.signal), ending.place, ending.reason,
+		      VALUE_IF(image->origin.age, (double)image->origin.age / 1e9));
 	return NULL;
 }
 

@@ -79,11 +79,12 @@ static const struct part {
 		{ "first build", VALUE_TEXT, true }, { "last build", VALUE_TEXT, true }),
 	  "SELECT * FROM fleet_leak ORDER BY bytes DESC, fingerprint LIMIT ?1" },
 	{ IN_REPORT, "Builds",
-	  "In the order of their first cores; used and leaked bytes are averages of a core.",
+	  "In the order of their first cores; hours of uptime, used and leaked bytes are averages of a core.",
 	  TABLE("fleet build", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
 		{ "first", VALUE_TEXT }, { "cores", VALUE_COUNT }, { "hosts", VALUE_COUNT },
-		{ "used", VALUE_BYTES }, { "leaked", VALUE_BYTES }, { "new leaks", VALUE_COUNT }),
-	  "SELECT program, build, strftime('%Y-%m-%d %H:%M', first, 'unixepoch'), cores, hosts, used,"
+		{ "hours", VALUE_COUNT }, { "used", VALUE_BYTES }, { "leaked", VALUE_BYTES },
+		{ "new leaks", VALUE_COUNT }),
+	  "SELECT program, build, strftime('%Y-%m-%d %H:%M', first, 'unixepoch'), cores, hosts, hours, used,"
 	  " leaked, new_leaks FROM fleet_build b ORDER BY program, b.first, build LIMIT ?1" },
 	{ IN_REPORT, "Leaks by the build that brought them",
 	  "The first build that has the leak; 'until' is the last one, if later ones do not have it.",
@@ -111,9 +112,19 @@ static const struct part {
 		{ "former build", VALUE_TEXT }, { "former", VALUE_BYTES },
 		{ "median", VALUE_BYTES }, { "former high", VALUE_BYTES }, { "low", VALUE_BYTES },
 		{ "cores", VALUE_COUNT }, { "kind", VALUE_TEXT },
-		{ "allocated by", VALUE_TEXT, true }),
-	  "SELECT program, build, former_build, former, median, former_high, low, cores, kind, allocated_by FROM growth"
+		{ "allocated by", VALUE_TEXT, true }, { "hours", VALUE_COUNT, true },
+		{ "former hours", VALUE_COUNT, true }),
+	  "SELECT program, build, former_build, former, median, former_high, low, cores, kind, allocated_by, hours,"
+	  " former_hours FROM growth"
 	  " ORDER BY median - former DESC, program, build, kind LIMIT ?1" },
+	{ IN_REPORT, "Growth by hours of uptime",
+	  "Kinds of which the cores of one build have more, the older the process, by more than hosts differ; the last two columns are hours.",
+	  TABLE("uptime growth", NULL, { "program", VALUE_TEXT }, { "build", VALUE_TEXT },
+		{ "bytes per hour", VALUE_BYTES }, { "kind", VALUE_TEXT }, { "cores", VALUE_COUNT },
+		{ "allocated by", VALUE_TEXT, true }, { "youngest", VALUE_COUNT },
+		{ "oldest", VALUE_COUNT }),
+	  "SELECT program, build, bytes_per_hour, kind, cores, allocated_by, youngest, oldest FROM uptime_growth"
+	  " ORDER BY bytes_per_hour DESC, program, build, kind LIMIT ?1" },
 	{ IN_REPORT, "Outliers",
 	  "Cores that use more than twice the median of their build, and the kind that exceeds its average most.",
 	  TABLE("outlier", NULL, { "used", VALUE_BYTES }, { "median", VALUE_BYTES },
@@ -234,7 +245,8 @@ static const char METRICS[] =
 	" UNION ALL SELECT 'leaked_bytes', program, 'build', build, NULL, leaked FROM numbered_build"
 	" UNION ALL SELECT * FROM (SELECT 'leak_bytes', program, 'fingerprint', fingerprint, kind, bytes"
 	"  FROM fleet_leak ORDER BY bytes DESC, fingerprint LIMIT ?1)"
-	" UNION ALL SELECT 'growth_bytes', program, 'build', build, kind, median - former FROM growth)"
+	" UNION ALL SELECT 'growth_bytes', program, 'build', build, kind, median - former FROM growth"
+	" UNION ALL SELECT 'growth_bytes_per_hour', program, 'build', build, kind, bytes_per_hour FROM uptime_growth)"
 	"SELECT CASE place WHEN 1 THEN 'heapcore_fleet_' || family || '{program=' || json_quote(program) || ',' ||"
 	" name || '=' || json_quote(text) || CASE WHEN kind IS NULL THEN '' ELSE ',kind=' || json_quote(kind) END || '} ' || value"
 	" ELSE '# TYPE heapcore_fleet_' || family || ' gauge' END FROM (SELECT 1 AS place, * FROM metric"
@@ -383,6 +395,17 @@ static const struct table growth_table = TABLE(
 
 #define GROWING "FROM growth WHERE build = ?1 AND median > former * (1 + ?2)"
 
+/* Programs of which a build has too few cores for the view 'growth'. */
+static const struct table unjudged_table = TABLE(
+	"unjudged growth",
+	"Growth of {program} is not judged: that takes three cores of each side, and there are {cores} to judge and {former} of the baseline.",
+	{ "program", VALUE_TEXT }, { "cores", VALUE_COUNT }, { "former", VALUE_COUNT });
+
+static const char UNJUDGED[] =
+	"SELECT b.program, b.cores, coalesce(f.cores, 0) AS former FROM numbered_build b LEFT JOIN"
+	" numbered_build f ON f.program = b.program AND f.build = ?2 WHERE b.build = ?1"
+	" AND (b.cores < 3 OR coalesce(f.cores, 0) < 3) ORDER BY b.program LIMIT ?3";
+
 struct fleet_verdict {
 	int64_t leaks, much, growing, doubtful, cores;
 	double most_doubtful;
@@ -398,6 +421,7 @@ static struct error *write_findings(struct store *store, const struct fleet_ques
 	const char *const of_leaks[] = { JUDGED, least, limit };
 	const char *const of_cores[] = { JUDGED, most, limit };
 	const char *const of_kinds[] = { JUDGED, growth, limit };
+	const char *const of_builds[] = { JUDGED, BASELINE, limit };
 
 	snprintf(growth, sizeof(growth), "%.6f", question->most_growth);
 	least[format_decimal(question->least_cores, least)] = '\0';
@@ -420,6 +444,7 @@ static struct error *write_findings(struct store *store, const struct fleet_ques
 			" former_high, low, cores " GROWING
 			" ORDER BY median - former DESC, program, kind LIMIT ?3",
 			of_kinds, 3, &growth_table, report));
+		TRY(store_report(store, UNJUDGED, of_builds, 3, &unjudged_table, report));
 	}
 	if (!question->has_most_leaked)
 		return NULL;

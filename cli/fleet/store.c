@@ -13,17 +13,17 @@
 
 /* "hcfl": a file of SQLite that says so is ours. */
 #define APPLICATION	  "1751344748"
-#define VERSION_OF_TABLES "3"
+#define VERSION_OF_TABLES "4"
 
 enum { BUSY_MILLISECONDS = 30000 };
 
 /* Locks of cores are on bytes of the file that lie behind its end, and SQLite's. */
 #define FIRST_CLAIM (INT64_C(1) << 62)
 
-/* Columns that tables of version 2 lack, and those of version 1. */
-#define FROM_VERSION_2                                   \
-	"ALTER TABLE kind ADD COLUMN allocated_by TEXT;" \
-	"PRAGMA user_version = " VERSION_OF_TABLES ";"
+/* Columns that tables of former versions lack. */
+#define FROM_VERSION_3 \
+	"ALTER TABLE core ADD COLUMN uptime REAL;PRAGMA user_version = " VERSION_OF_TABLES ";"
+#define FROM_VERSION_2 "ALTER TABLE kind ADD COLUMN allocated_by TEXT;" FROM_VERSION_3
 #define FROM_VERSION_1                                                                                    \
 	"CREATE TABLE holder (core INTEGER NOT NULL REFERENCES core ON DELETE CASCADE,"                   \
 	" holder TEXT NOT NULL, count INTEGER, bytes INTEGER, PRIMARY KEY (core, holder)) WITHOUT ROWID;" \
@@ -34,6 +34,8 @@ enum { BUSY_MILLISECONDS = 30000 };
 	"ALTER TABLE core ADD COLUMN signal INTEGER;"                                                     \
 	"ALTER TABLE core ADD COLUMN place TEXT;"                                                         \
 	"ALTER TABLE core ADD COLUMN reason TEXT;" FROM_VERSION_2
+
+static const char *const migrations[] = { NULL, FROM_VERSION_1, FROM_VERSION_2, FROM_VERSION_3 };
 
 static const char SCHEMA[] =
 	"PRAGMA application_id = " APPLICATION ";"
@@ -72,8 +74,8 @@ static const struct filling {
 	const char *beginning, *query;
 } fillings[] = {
 	{ ROW("facts"),
-	  "UPDATE core SET program = " KEY("program") ", build_id = " KEY("build_id") ", process = " KEY("process") ", time = ifnull(" KEY("time") ", modified / 1e9), threads = " KEY(
-		  "threads") ", used = " KEY("used") ", used_bytes = " KEY("used_bytes") ", leaked = " KEY("leaked") ", leaked_bytes = " KEY("leaked_bytes") ", mapped = " KEY("mapped") ", resident = " KEY("resident") ", host = " KEY("host") ", build = " KEY("build") ", signal = " KEY("signal") ", place = " KEY("in") ", reason = " KEY("reason") " WHERE id = ?1" },
+	  "UPDATE core SET program = " KEY("program") ", build_id = " KEY("build_id") ", process = " KEY("process") ", time = ifnull(" KEY("time") ", modified / 1e9), threads = " KEY("threads") ", used = " KEY("used") ", used_bytes = " KEY("used_bytes") ", leaked = " KEY("leaked") ", leaked_bytes = " KEY("leaked_bytes") ", mapped = " KEY(
+		  "mapped") ", resident = " KEY("resident") ", host = " KEY("host") ", build = " KEY("build") ", signal = " KEY("signal") ", place = " KEY("in") ", reason = " KEY("reason") ", uptime = " KEY("uptime") " WHERE id = ?1" },
 	{ ROW("facts use"), "INSERT INTO bill VALUES (?1, " KEY("memory") ", " KEY("use") ", " KEY(
 				    "count") ", " KEY("mapped") ", " KEY("resident") ")" },
 	{ ROW("facts leak"),
@@ -100,7 +102,8 @@ static const struct filling {
 /* Tags override values of the rows. */
 static const char CONCLUSION[] =
 	"UPDATE core SET incomplete = EXISTS (SELECT 1 FROM finding WHERE core = ?1 AND incomplete),"
-	" host = ifnull((SELECT value FROM tag WHERE core = ?1 AND name = 'host'), host), build ="
+	" host = ifnull((SELECT value FROM tag WHERE core = ?1 AND name = 'host'), host), uptime ="
+	" ifnull((SELECT nullif(CAST(value AS REAL), 0) FROM tag WHERE core = ?1 AND name = 'uptime'), uptime), build ="
 	" coalesce((SELECT value FROM tag WHERE core = ?1 AND name = 'build'), build, build_id)"
 	" WHERE id = ?1";
 
@@ -206,7 +209,7 @@ struct error *store_text(struct store *store, const char *query, const char *con
 
 static bool is_older(int64_t version)
 {
-	return version >= 1 && version < strtoll(VERSION_OF_TABLES, NULL, 10);
+	return version >= 1 && version < (int64_t)COUNT_OF(migrations);
 }
 
 /* An empty file becomes ours; any other must be. */
@@ -223,11 +226,14 @@ static struct error *check_tables(struct store *store, enum store_access access)
 		return error_create(ERROR_USAGE, "%s was not made by 'heapcore fleet'",
 				    store->path);
 	if (is_older(version) && access == STORE_WRITE)
-		return store_run(store, version == 1 ? FROM_VERSION_1 : FROM_VERSION_2);
-	if (version != strtoll(VERSION_OF_TABLES, NULL, 10) &&
-	    (!is_older(version) || access == STORE_READ_ONLY))
-		return error_create(ERROR_USAGE, "%s is of another version of heapcore",
-				    store->path);
+		return store_run(store, migrations[version]);
+	if (is_older(version) && access == STORE_READ_ONLY)
+		return error_create(
+			ERROR_USAGE,
+			"%s is of an older heapcore: 'heapcore fleet report %s' renews it",
+			store->path, store->path);
+	if (version != (int64_t)COUNT_OF(migrations) && !is_older(version))
+		return error_create(ERROR_USAGE, "%s is of a newer heapcore", store->path);
 	return NULL;
 }
 

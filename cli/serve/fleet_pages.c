@@ -165,7 +165,7 @@ static struct error *write_answer(const struct fleet_pages *pages, const char *t
 	struct report report;
 	struct error *error;
 
-	TRY(store_open(pages->path, STORE_READ_ONLY, &store));
+	TRY(store_open(pages->path, STORE_READ, &store));
 	TRY(begin_page(out, title));
 	TRY(report_open(&page_format, out, false, &report));
 	error = answer(store, &question, &report);
@@ -203,7 +203,7 @@ static struct error *find_core(const struct fleet_pages *pages, const char *path
 	_cleanup_(store_close) struct store *store = NULL;
 	int64_t count = 0;
 
-	TRY(store_open(pages->path, STORE_READ_ONLY, &store));
+	TRY(store_open(pages->path, STORE_READ, &store));
 	TRY(store_number(store, "SELECT count(*) FROM core WHERE ?1 IN (path, origin)", &path, 1,
 			 &count));
 	*ret = count;

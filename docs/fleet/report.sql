@@ -14,7 +14,7 @@ SELECT * FROM (SELECT c.*, CASE WHEN identity IS NULL THEN 1
 CREATE TEMP TABLE analysed AS
 SELECT id, coalesce(origin, path) AS path, host,
 	CASE WHEN build = build_id THEN substr(build_id, 1, 12) ELSE coalesce(build, '?') END AS build,
-	coalesce(program, '?') AS program, time, used_bytes, leaked_bytes
+	coalesce(program, '?') AS program, time, uptime / 3600.0 AS hours, used_bytes, leaked_bytes
 FROM counted WHERE error IS NULL AND incomplete = 0;
 CREATE UNIQUE INDEX analysed_core ON analysed (id);
 
@@ -23,13 +23,16 @@ CREATE TEMP TABLE numbered_build AS
 SELECT program, build, min(time) AS first, count(*) AS cores, nullif(count(DISTINCT host), 0) AS hosts,
 	CAST((sum(used_bytes) - sum(used_bytes) % count(*)) / count(*) AS BIGINT) AS used,
 	CAST((sum(leaked_bytes) - sum(leaked_bytes) % count(*)) / count(*) AS BIGINT) AS leaked,
-	row_number() OVER (PARTITION BY program ORDER BY min(time), build) AS number,
+	CAST(round(avg(hours)) AS BIGINT) AS hours, row_number() OVER (PARTITION BY program ORDER BY min(time), build) AS number,
 	row_number() OVER (ORDER BY program, build) AS place
 FROM analysed GROUP BY program, build;
+-- 'off' is by how many hours the process was older than the average of its build; 'told' is 1 if the core tells its age.
 CREATE TEMP TABLE core_build AS
-SELECT a.id AS core, b.place, CASE WHEN host IS NOT NULL THEN dense_rank() OVER (ORDER BY host) END AS host
+SELECT a.id AS core, b.place, CASE WHEN host IS NOT NULL THEN dense_rank() OVER (ORDER BY host) END AS host, a.hours,
+	a.hours - avg(a.hours) OVER (PARTITION BY b.place) AS off,
+	CASE WHEN a.hours IS NOT NULL THEN CAST(1 AS DOUBLE PRECISION) END AS told
 FROM analysed a JOIN numbered_build b ON b.program = a.program AND b.build = a.build;
-CREATE UNIQUE INDEX core_build_core ON core_build (core, place);
+CREATE UNIQUE INDEX core_build_core ON core_build (core, place, off, told);
 CREATE INDEX core_build_place ON core_build (place);
 
 CREATE TEMP TABLE program AS
@@ -61,14 +64,17 @@ JOIN example e ON e.program = j.program AND e.fingerprint = j.fingerprint
 JOIN analysed a ON a.id = e.core JOIN leak l ON l.core = e.core AND l.fingerprint = e.fingerprint
 GROUP BY j.program, j.fingerprint, j.bytes, j.most, j.cores, j.builds, j.roots, j.first_build, j.last_build, s.hosts;
 
--- One pass over all kinds, and over what one holder alone keeps ('fleet --holders'); what follows asks the sums.
+-- One pass over all kinds, and over what one holder alone keeps ('fleet --holders'); what follows asks the sums. The last
+-- three are of cores that tell the age of the process.
 CREATE TEMP TABLE build_kind AS
-SELECT b.program, b.number, k.kind, k.is_holder, b.cores, k.holders, k.count, k.bytes, k.most
+SELECT b.program, b.number, k.kind, k.is_holder, b.cores, k.holders, k.count, k.bytes, k.most, k.by_age, k.told, k.squares
 FROM (SELECT a.place, k.kind, 0 AS is_holder, count(*) AS holders, CAST(sum(k.count) AS BIGINT) AS count,
-		CAST(sum(k.bytes) AS BIGINT) AS bytes, max(k.bytes) AS most
+		CAST(sum(k.bytes) AS BIGINT) AS bytes, max(k.bytes) AS most, sum(k.bytes * a.off) AS by_age,
+		sum(k.bytes * a.told) AS told, sum(k.bytes * a.told * k.bytes) AS squares
 	FROM kind k JOIN core_build a ON a.core = k.core GROUP BY a.place, k.kind
 	UNION ALL SELECT a.place, 'held by ' || h.holder, 1, count(*), CAST(sum(h.count) AS BIGINT),
-		CAST(sum(h.bytes) AS BIGINT), max(h.bytes)
+		CAST(sum(h.bytes) AS BIGINT), max(h.bytes), sum(h.bytes * a.off), sum(h.bytes * a.told),
+		sum(h.bytes * a.told * h.bytes)
 	FROM holder h JOIN core_build a ON a.core = h.core GROUP BY a.place, h.holder) AS k
 JOIN numbered_build b ON b.place = k.place;
 CREATE UNIQUE INDEX build_kind_name ON build_kind (program, kind, number);
@@ -126,9 +132,9 @@ FROM joined_leak l JOIN program p ON p.program = l.program
 JOIN numbered_build first ON first.program = l.program AND first.number = l.first_build
 JOIN numbered_build last ON last.program = l.program AND last.number = l.last_build;
 
--- 'first' is in seconds since 1970.
+-- 'first' is in seconds since 1970; 'hours' for which the processes ran, on average.
 CREATE TEMP VIEW fleet_build AS
-SELECT program, build, first, cores, hosts, used, leaked, (SELECT count(*) FROM joined_leak l
+SELECT program, build, first, cores, hosts, hours, used, leaked, (SELECT count(*) FROM joined_leak l
 	WHERE l.program = b.program AND l.first_build = b.number) AS new_leaks
 FROM numbered_build b;
 
@@ -144,6 +150,7 @@ LEFT JOIN numbered_build later ON later.program = l.program AND later.number = l
 CREATE TEMP VIEW growth AS
 SELECT b.program, b.build, former.build AS former_build, k.kind, coalesce(f.median, 0) AS former, k.median,
 	coalesce(f.high, 0) AS former_high, k.low, 1.0 * k.median / nullif(f.median, 0) AS times, k.cores, k.holders,
+	b.hours, former.hours AS former_hours,
 	(SELECT max(m.allocated_by) FROM kind m JOIN core_build c ON c.core = m.core
 		WHERE c.place = b.place AND m.kind = k.kind) AS allocated_by
 FROM grown_kind g JOIN kind_spread k ON k.program = g.program AND k.number = g.number AND k.kind = g.kind
@@ -151,6 +158,32 @@ JOIN numbered_build b ON b.program = k.program AND b.number = k.number
 JOIN numbered_build former ON former.program = b.program AND former.number = b.number - 1
 LEFT JOIN kind_spread f ON f.program = k.program AND f.number = former.number AND f.kind = k.kind
 WHERE k.low > coalesce(f.high, 0) AND k.median >= coalesce(f.median, 0) + 4096 AND b.cores > 2 AND former.cores > 2;
+
+-- Kinds of which the cores of a build have more, the longer the process ran: a straight line through their bytes rises by
+-- more than five times the error of its slope, and by 4 KiB from the youngest to the oldest. A core without the kind has none.
+-- Five cores are the least to say so.
+CREATE TEMP VIEW uptime_growth AS
+WITH age AS (
+	SELECT place, count(*) AS cores, min(hours) AS youngest, max(hours) AS oldest, sum(off * off) AS spread
+	FROM core_build WHERE told = 1 GROUP BY place HAVING count(*) > 4 AND max(hours) >= 1.5 * min(hours)),
+summed AS (
+	SELECT program, number, kind, by_age, told, squares FROM build_kind WHERE by_age > 0
+	UNION ALL SELECT b.program, b.number, whole.kind, sum(whole.bytes * c.off), sum(whole.bytes * c.told),
+		sum(whole.bytes * c.told * whole.bytes)
+	FROM (SELECT id, 'all kinds' AS kind, used_bytes AS bytes FROM analysed
+		UNION ALL SELECT id, 'leaked', leaked_bytes FROM analysed) AS whole
+	JOIN core_build c ON c.core = whole.id JOIN numbered_build b ON b.place = c.place
+	GROUP BY b.program, b.number, whole.kind),
+line AS (
+	SELECT s.program, b.build, s.number, b.place, s.kind, a.cores, a.youngest, a.oldest, s.by_age / a.spread AS slope,
+		s.by_age * s.by_age / a.spread AS explained, s.squares - s.told * s.told / a.cores AS differing
+	FROM summed s JOIN numbered_build b ON b.program = s.program AND b.number = s.number JOIN age a ON a.place = b.place
+	WHERE s.by_age > 0 AND a.spread > 0)
+SELECT program, build, kind, CAST(round(slope) AS BIGINT) AS bytes_per_hour, cores,
+	CAST(round(youngest) AS BIGINT) AS youngest, CAST(round(oldest) AS BIGINT) AS oldest,
+	(SELECT max(m.allocated_by) FROM kind m JOIN core_build c ON c.core = m.core
+		WHERE c.place = line.place AND m.kind = line.kind) AS allocated_by
+FROM line WHERE slope * (oldest - youngest) >= 4096 AND explained * (cores - 2) > 25 * (differing - explained);
 
 -- Averages of a day, which is named by its first second since 1970.
 CREATE TEMP VIEW trend AS

@@ -13,6 +13,7 @@ import signal
 import struct
 import sys
 import tempfile
+import time
 import unittest
 
 import harness
@@ -185,11 +186,15 @@ class CaptureTest(unittest.TestCase):
             NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_FILE,
             *registers, *[NT_PRSTATUS, *registers] * 3, NOTE_TIME,
             NOTE_HELD, NOTE_SMAPS, NOTE_CUTS])
-        taken = struct.unpack("<Q", core.find(NOTE_TIME)[0])[0] / 1e9
+        taken, age = (ns / 1e9 for ns in struct.unpack("<QQ", core.find(NOTE_TIME)[0]))
         written = os.stat(self.path("core")).st_mtime
         # Of two clocks, one a tick late.
         self.assertLess(taken, written + 1)
         self.assertGreater(taken, written - 600)
+        with open(f"/proc/{self.mappings.pid}/stat", encoding="utf-8") as file:
+            start = int(file.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        self.assertAlmostEqual(now - (time.time() - taken) - age, start, delta=2)
         pids = [struct.unpack("<i", note[32:36])[0]
                 for note in core.find(NT_PRSTATUS)]
         self.assertEqual(str(pids[0]), self.mappings.pid)

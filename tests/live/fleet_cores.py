@@ -77,12 +77,13 @@ BROKEN = ("2", "host08")
 PATTERN = "{build}/{host}/core.*"
 
 
-def made_rows(path, host, build, kinds, leaks=(), program="service", time=1e9):
+def made_rows(path, host, build, kinds, leaks=(), program="service", time=1e9, hours=None):
     """Write rows as of 'facts': bytes by kind, and by fingerprint of a leak."""
     used, leaked = sum(kinds.values()), sum(size for _, size in leaks)
     rows = [{"row": "facts", "program": program, "build_id": f"{build:0>40}", "process": 1,
              "threads": 1, "used": len(kinds), "used_bytes": used, "leaked": len(leaks),
-             "leaked_bytes": leaked, "mapped": 2 * used, "resident": used}]
+             "leaked_bytes": leaked, "mapped": 2 * used, "resident": used,
+             "uptime": hours and 3600 * hours}]
     rows += [{"row": "facts use", "memory": "glibc", "use": "used", "count": 1, "mapped": used,
               "resident": used}]
     rows += [{"row": "facts leak", "fingerprint": leak, "kind": "struct " + leak, "size": 8,

@@ -18,7 +18,7 @@ import harness
 
 DOCUMENTS = os.path.join(harness.ROOT, "docs/fleet")
 HOSTS = ["host07", "host08", "host09"]
-TABLES = ("fleet", "fleet leak", "fleet build", "brought leak", "growth", "outlier", "common kind",
+TABLES = ("fleet", "fleet leak", "fleet build", "brought leak", "growth", "uptime growth", "outlier", "common kind",
           "common use", "trend", "doubtful core")
 # One of each command that writes rows, and of sets whose rows are others.
 COMMANDS = (
@@ -58,10 +58,11 @@ class DatabasesTest(fleet_cores.FleetCores):
         cls.make_cores(HOSTS)
         rows = os.path.join(cls.temporary.name, "rows")
         os.mkdir(rows)
-        for host in range(4):
+        for host in range(5):
             for build in range(3):
                 fleet_cores.made_rows(f"{rows}/{host}-{build}", host, f"v{build}",
-                                      {"table": 10_000 * (1 + 3 * (build == 1)) + 500 * host})
+                                      {"table": 10_000 * (1 + 3 * (build == 1)) + 1500 * host},
+                                      hours=1 + host)
         harness.ask("fleet", "-q", "--path-tags", fleet_cores.PATTERN, "-o", cls.database,
                     cls.cores, rows)
         cls.tables = os.path.join(cls.temporary.name, "tables")

@@ -13,6 +13,7 @@ import random
 import shutil
 import signal
 import sqlite3
+import statistics
 import subprocess
 import time
 import unittest
@@ -329,20 +330,28 @@ class FleetTest(fleet_cores.FleetCores):
         """Its tables get the new columns, when it is asked, too; --again fills them."""
         database = self.path("older.db")
         self.add(database, self.all[0], self.all[1])
-        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-            for column in ("origin", "machine", "identity", "version", "signal", "place",
-                           "reason"):
-                connection.execute(f"ALTER TABLE core DROP COLUMN {column}")
-            connection.execute("ALTER TABLE kind DROP COLUMN allocated_by")
-            connection.execute("DROP TABLE holder")
-            connection.execute("PRAGMA user_version = 1")
+        added = {3: ["ALTER TABLE core DROP COLUMN uptime"],
+                 2: ["ALTER TABLE kind DROP COLUMN allocated_by"],
+                 1: ["DROP TABLE holder", *(f"ALTER TABLE core DROP COLUMN {column}" for column in (
+                     "origin", "machine", "identity", "version", "signal", "place", "reason"))]}
+        schema = self.ask("SELECT name, sql FROM sqlite_master ORDER BY name", database)
+        for version in (4, 3, 2, 1):
+            with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+                for later in range(3, version - 1, -1):
+                    for change in added[later]:
+                        connection.execute(change)
+                connection.execute(f"PRAGMA user_version = {version}")
+            self.assertEqual(self.report(database=database)["fleet"][0]["cores"], 2)
+            self.assertEqual(self.ask("PRAGMA user_version", database), [(4,)])
+        self.assertEqual({name for name, _ in schema}, {name for (name,) in self.ask(
+            "SELECT name FROM sqlite_master", database)})
         self.assertEqual(self.report(database=database)["fleet"][0]["cores"], 2)
         self.assertEqual(self.report("--table", "growth", database=database)["growth"], [])
         self.assertIn("0 analysed, 0 failed, 2 already", self.add(database, *self.all[:2]).stderr)
         self.assertIn("2 analysed", self.add(database, "--again", *self.all[:2]).stderr)
         self.assertIn("2 already", self.add(database, "--again", *self.all[:2]).stderr)
-        self.assertEqual(self.ask("SELECT count(identity), min(machine) FROM core", database),
-                         [(2, "x86-64")])
+        self.assertEqual(self.ask("SELECT count(identity), min(machine), min(uptime) > 0 FROM core", database),
+                         [(2, "x86-64", 1)])
 
     def test_a_pattern_that_fits_no_path_is_wrong(self):
         run = harness.run(harness.HEAPCORE, "fleet", "-o", self.path("no.db"), "--path-tags",
@@ -498,6 +507,67 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertIn("growth of 1 kind", harness.run(harness.HEAPCORE, "fleet", *words[:-1]).stdout)
         self.assertEqual(harness.run(harness.HEAPCORE, "fleet", "gate", database, "--baseline", "build=1.4",
                                      "--select", "build=1.5").returncode, 0)
+
+    def test_a_gate_on_too_few_cores_says_that_growth_is_not_judged(self):
+        database, rows = self.path("few.db"), self.path("few")
+        os.mkdir(rows)
+        for build, program, cores in (("1", "many", 3), ("2", "many", 3), ("1", "few", 3), ("2", "few", 2),
+                                      ("2", "fresh", 4)):
+            for host in range(cores):
+                fleet_cores.made_rows(f"{rows}/{program}{build}{host}", f"{program}{host}", build,
+                                      {"cache": 10_000 * int(build)}, program=program)
+        self.add_rows(database, rows)
+        text = "Growth of {} is not judged: that takes three cores of each side, and there are {} to judge and {} of the baseline."
+        run = harness.run(harness.HEAPCORE, "fleet", "gate", database, "--baseline", "build=1")
+        self.assertEqual((run.returncode, [line for line in run.stdout.splitlines() if "not judged" in line]),
+                         (0, [text.format("few", 2, 3), text.format("fresh", 4, 0)]))
+        self.assertNotIn("not judged", harness.ask("fleet", "gate", database, "--min-cores", "9").stdout)
+        junit = harness.ask("fleet", "gate", database, "--baseline", "build=1", "--format", "junit").stdout
+        self.assertNotIn("<failure", junit)
+
+    def test_growth_by_hours_of_uptime(self):
+        """
+        Of 1.5, 'cache' and the leak grow with the hours, 'busy' by host, 'late' in one core only;
+        1.4 has them too, but the same age everywhere; four cores of 1.6 are too few.
+        """
+        database, rows = self.path("aged.db"), self.path("aged")
+        os.mkdir(rows)
+        ages, caches = [], []
+        for build, hosts, step in (("1.5", 12, 5), ("1.4", 12, 0), ("1.6", 4, 5)):
+            for host in range(hosts):
+                ages.append(2 + host * step)
+                caches.append(10_000 + 3_000 * ages[-1] + 40 * (host % 3))
+                fleet_cores.made_rows(f"{rows}/{build}-{host}", f"host{host}", build, {
+                    "cache": caches[-1], "busy": 100_000 * (1 + host * 5 % 7), "steady": 9_000,
+                    **({"late": 50_000} if host == 11 else {})}, [("lost", 1_000 * ages[-1])], hours=ages[-1])
+        fleet_cores.made_rows(f"{rows}/untold", "host99", "1.5", {"cache": 1 << 30, "steady": 1})
+        self.add_rows(database, rows)
+        tables = self.report(database=database)
+        slope = round(statistics.linear_regression(ages[:12], caches[:12]).slope)
+        self.assertEqual([(row["build"], row["kind"], row["bytes_per_hour"], row["cores"], row["youngest"],
+                           row["oldest"]) for row in tables["uptime growth"]],
+                         [("1.5", "cache", slope, 12, 2, 57), ("1.5", "leaked", 1_000, 12, 2, 57)])
+        self.assertEqual(tables["uptime growth"][0]["allocated_by"], "make_cache")
+        self.assertEqual({row["build"]: row["hours"] for row in tables["fleet build"]},
+                         {"1.4": 2, "1.5": 30, "1.6": 10})
+        metrics = harness.ask("fleet", "report", database, "--format", "openmetrics").stdout
+        self.assertIn('\nheapcore_fleet_growth_bytes_per_hour{program="service",build="1.5",kind="leaked"} 1000\n',
+                      metrics)
+
+    def test_the_age_of_a_process_is_in_the_core_or_given_by_a_tag(self):
+        """gcore and the kernel do not write it."""
+        database = self.path("age.db")
+        process = harness.start([self.program("1"), "10"], folder=self.folder)
+        self.addCleanup(harness.end, process)
+        by_gdb, own = self.path("core.gdb"), self.path("core.own")
+        subprocess.run(["gcore", "-o", by_gdb, str(process.pid)], check=True, capture_output=True)
+        harness.snap(process, own)
+        self.add_rows(database, by_gdb + f".{process.pid}", own)
+        self.assertEqual(self.ask("SELECT uptime BETWEEN 0 AND 600 FROM core ORDER BY path", database),
+                         [(None,), (1,)])
+        os.unlink(database)
+        self.add_rows(database, by_gdb + f".{process.pid}", own, "--tag", "uptime=7200")
+        self.assertEqual(self.ask("SELECT uptime FROM core", database), [(7200.0,)] * 2)
 
     def test_leaks_of_a_deleted_core_are_no_other_core_s(self):
         """Deleted by hand: sqlite3 leaves the rows of other tables."""

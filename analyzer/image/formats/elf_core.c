@@ -7,6 +7,7 @@
  * and, of NT_PRSTATUS, the architecture's.
  */
 #include "analyzer/base/list.h"
+#include "analyzer/base/macros.h"
 #include "analyzer/image/elf_headers.h"
 #include "analyzer/image/format.h"
 #include "analyzer/image/memory_tags.h"
@@ -299,9 +300,13 @@ static void read_process(struct core *core, const uint8_t *note, size_t size)
 static void read_time(struct core *core, const uint8_t *note, size_t size)
 {
 	struct image_origin *origin = &core->image->origin;
+	struct time_note time = { 0 };
 
-	if (size >= sizeof(origin->time))
-		memcpy(&origin->time, note, sizeof(origin->time));
+	if (size < sizeof(time.time))
+		return;
+	memcpy(&time, note, MIN(size, sizeof(time)));
+	origin->time = time.time;
+	origin->age = time.age;
 }
 
 /* Numbers of mappings that are cut are no more than fit into the note. */

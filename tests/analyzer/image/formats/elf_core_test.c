@@ -376,7 +376,7 @@ TEST(status_that_is_too_short_is_no_thread)
 TEST(process_and_time_are_told_by_notes)
 {
 	const struct elf_prpsinfo info = { .pr_pid = 4711, .pr_psargs = "server *:80   " };
-	const uint64_t time = UINT64_C(1700000000000000000);
+	const struct time_note note = { UINT64_C(1700000000000000000), UINT64_C(3600000000000) };
 	_cleanup_(findings_deinit) struct findings findings = { 0 };
 	_cleanup_(core_deinit) struct core core;
 	_cleanup_(image_close) struct image *image = NULL;
@@ -384,13 +384,14 @@ TEST(process_and_time_are_told_by_notes)
 	core_init(&core);
 	core_add(&core, 0x10000, PAGE, RIGHTS_RW);
 	core_add_note(&core, "CORE", NT_PRPSINFO, &info, sizeof(info));
-	core_add_note(&core, NOTE_OWNER, NOTE_TIME, &time, sizeof(time));
+	core_add_note(&core, NOTE_OWNER, NOTE_TIME, &note, sizeof(note));
 	core_add_note(&core, NOTE_OWNER, NOTE_TIME, &info, 4);
 	core_write_file(&core);
 	assert_no_error(image_open(core.path, &findings, &image));
 	assert_int_equal(image->origin.process, 4711);
 	assert_string_equal(image->origin.command, "server *:80");
-	assert_int_equal(image->origin.time, time);
+	assert_int_equal(image->origin.time, note.time);
+	assert_int_equal(image->origin.age, note.age);
 	assert_false(findings_incomplete(&findings));
 }
 
