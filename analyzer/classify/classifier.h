@@ -37,7 +37,7 @@ struct classifier {
 	bool is_text;	 /* told by contents, which differ between runs: class and type say more */
 	bool is_plain;	 /* a type by debug information says what is in it, which is more */
 	bool is_reserve; /* a library has it for itself, whatever the program does */
-	/* Only where the runtime's objects are known, if it finds any, or else it is loaded. */
+	/* Only where the runtime's objects are known. */
 	const struct runtime *runtime;
 	int kind;	   /* for its own functions, which may be shared: reader_kind() */
 	bool pointerless;  /* inspect what holds no pointers, too */

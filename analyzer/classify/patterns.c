@@ -275,14 +275,6 @@ bool pattern_is_body(pattern_number number)
 	       !classifiers[number - 1]->is_text;
 }
 
-bool pattern_is_object(pattern_number number)
-{
-	const struct runtime *runtime =
-		number == NO_PATTERN ? NULL : classifiers[number - 1]->runtime;
-
-	return runtime && !runtime->find_objects;
-}
-
 const char *pattern_name_at(size_t number)
 {
 	return classifiers[number] ? classifiers[number]->name : NULL;

@@ -80,8 +80,6 @@ bool pattern_is_reserve(pattern_number number);
 /* True if a type from debug information says more. */
 bool pattern_is_plain(pattern_number number);
 
-/* True if it is an object, or a part of one, in a runtime without classes. */
-bool pattern_is_object(pattern_number number);
 
 /* The number of that name, or NO_PATTERN. */
 pattern_number pattern_find(const char *name);

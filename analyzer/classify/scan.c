@@ -106,11 +106,7 @@ static bool is_meant(const struct scan_input *input, const struct classifier *cl
 		return false;
 	if (classifier->for_cxx && !input->cxx)
 		return false;
-	if (!runtime)
-		return true;
-	if (runtime->find_objects)
-		return runtimes_space(input->runtimes, runtime);
-	return runtime_is_loaded(runtime, input->program) || !program_knows_modules(input->program);
+	return !runtime || runtimes_space(input->runtimes, runtime);
 }
 
 bool scan_is_local(const struct scan_input *input)
@@ -118,7 +114,7 @@ bool scan_is_local(const struct scan_input *input)
 	for (size_t i = 0; classifiers[i]; i++)
 		if ((classifiers[i]->walks ||
 		     (classifiers[i]->pointerless && !classifiers[i]->is_text) ||
-		     (classifiers[i]->runtime && classifiers[i]->runtime->find_objects)) &&
+		     classifiers[i]->runtime) &&
 		    is_meant(input, classifiers[i]))
 			return false;
 	return true;

@@ -12,7 +12,6 @@
 
 struct counting {
 	const struct object_census_input *input;
-	struct object_finder finder;
 	struct object_census *census;
 	struct bitmap sources;	      /* all objects */
 	ARRAY(allocation_id) reached; /* blocks, nearest first */
@@ -33,40 +32,12 @@ void object_census_deinit(struct object_census *census)
 	array_release(&census->owners);
 }
 
-static bool has_plain_runtime(const struct runtimes *runtimes)
+kind_key object_class_key(const struct analysis *analysis, allocation_id id)
 {
-	for (size_t i = 0; i < runtime_count(runtimes); i++)
-		if (!runtime_at(runtimes, i)->find_objects)
-			return true;
-	return false;
-}
-
-struct error *object_finder_begin(struct analysis *analysis, struct object_finder *ret)
-{
-	TRY(analysis_need(analysis, STAGE_CLASSES));
-	TRY(analysis_need(analysis, STAGE_OWNERS));
-	*ret = (struct object_finder){
-		.analysis = analysis,
-		.patterns = analysis_patterns(analysis),
-		.has_plain = has_plain_runtime(analysis_runtimes(analysis)),
-	};
-	return NULL;
-}
-
-kind_key object_class_key(const struct object_finder *finder, allocation_id id)
-{
-	const struct runtimes *runtimes = analysis_runtimes(finder->analysis);
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
 	uint64_t number = runtimes_have_objects(runtimes) ? runtimes_class_of(runtimes, id) : 0;
-	pattern_number pattern;
 
-	if (number)
-		return kind_make(BY_SIGNATURE, number);
-	if (!finder->has_plain)
-		return KIND_UNKNOWN;
-	pattern = patterns_of(finder->patterns, id);
-	return pattern_is_object(pattern) && !patterns_owner(finder->patterns, id)
-		       ? kind_of_pattern(pattern)
-		       : KIND_UNKNOWN;
+	return number ? kind_make(BY_SIGNATURE, number) : KIND_UNKNOWN;
 }
 
 /* The number of the group that an object with the key is counted in. */
@@ -120,7 +91,7 @@ static struct error *count_objects(struct counting *counting)
 	TRY(bitmap_init(&blocks, allocation_count(index), account));
 	bitmap_for_each(i, allocation_used(index)) {
 		allocation_id id = (allocation_id)i;
-		kind_key key = object_class_key(&counting->finder, id);
+		kind_key key = object_class_key(counting->input->analysis, id);
 
 		TRY(progress_check_at(progress, i, &passed));
 		bitmap_set(key == KIND_UNKNOWN ? &blocks : &counting->sources, i);
@@ -148,7 +119,7 @@ static struct error *add_retained(struct counting *counting)
 		if (!bitmap_get(counting->input->members, id))
 			continue;
 		TRY(find_group(counting, (allocation_id)id,
-			       object_class_key(&counting->finder, (allocation_id)id),
+			       object_class_key(counting->input->analysis, (allocation_id)id),
 			       &numbers.items[id]));
 	}
 	TRY(retained_by_group(analysis_dominators(analysis), numbers.items, NULL,
@@ -171,7 +142,8 @@ static struct error *count_block(struct counting *counting, allocation_id id, al
 	if (bitmap_get(&blocks->members, by))
 		*number = owners[ranks_of(blocks, by)];
 	else if (bitmap_get(counting->input->members, by))
-		TRY(find_group(counting, by, object_class_key(&counting->finder, by), number));
+		TRY(find_group(counting, by, object_class_key(counting->input->analysis, by),
+			       number));
 	else
 		*number = OTHER_GROUP;
 	if (*number != OTHER_GROUP) {
@@ -187,9 +159,10 @@ static struct error *count_block(struct counting *counting, allocation_id id, al
 static struct error *count_owned(struct counting *counting)
 {
 	const struct allocation_index *index = analysis_index(counting->input->analysis);
+	const struct patterns *patterns = analysis_patterns(counting->input->analysis);
 
 	bitmap_for_each(i, &counting->census->blocks.members) {
-		uint64_t address = patterns_owner(counting->finder.patterns, (allocation_id)i);
+		uint64_t address = patterns_owner(patterns, (allocation_id)i);
 		allocation_id owner = address ? allocation_find(index, address) : NO_ALLOCATION;
 
 		if (owner != NO_ALLOCATION && bitmap_get(&counting->sources, owner))
@@ -346,7 +319,8 @@ struct error *object_census_take(const struct object_census_input *input, struct
 		.reached.memory.account = account,
 	};
 
-	TRY(object_finder_begin(input->analysis, &counting.finder));
+	TRY(analysis_need(input->analysis, STAGE_CLASSES));
+	TRY(analysis_need(input->analysis, STAGE_OWNERS));
 	if (input->retained)
 		TRY(analysis_need(input->analysis, STAGE_DOMINATORS));
 	TRY(count_objects(&counting));

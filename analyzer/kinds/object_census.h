@@ -1,10 +1,9 @@
 /*
  * The objects of languages' runtimes by class, with the blocks that they are made of besides.
  *
- * An object is what a runtime gives a class, or where it gives none, what is of one of its patterns
- * and no part of something else. Its blocks are those that a pattern says are its own, as the items
- * of a list, and what it leads to over anything but objects: what several objects lead to is
- * counted once, with the nearest of all objects, of those as near with the one at the lowest
+ * An object is what a runtime gives a class. Its blocks are those that a pattern says are its own,
+ * as the items of a list, and what it leads to over anything but objects: what several objects lead
+ * to is counted once, with the nearest of all objects, of those as near with the one at the lowest
  * address. So an object has the same blocks whatever set is asked for.
  */
 #pragma once
@@ -13,17 +12,8 @@
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/kind_key.h"
 
-/* Distinguishes objects from other allocations; built once. */
-struct object_finder {
-	struct analysis *analysis;
-	const struct patterns *patterns; /* with owners */
-	bool has_plain;			 /* objects of some runtime are known by patterns alone */
-};
-
-struct error *object_finder_begin(struct analysis *analysis, struct object_finder *ret);
-
-/* The key that a used allocation counts under; KIND_UNKNOWN: it is no object. */
-kind_key object_class_key(const struct object_finder *finder, allocation_id id);
+/* The key that a used allocation counts under; KIND_UNKNOWN: it is no object. STAGE_CLASSES. */
+kind_key object_class_key(const struct analysis *analysis, allocation_id id);
 
 /* The objects of a class. */
 struct object_group {

@@ -42,7 +42,7 @@ static struct error *begin(struct sql_cursor *cursor, int plan)
 {
 	((struct cursor *)cursor)->read = NO_ALLOCATION;
 	((struct cursor *)cursor)->view = (struct view){ analysis_image(cursor->sql->analysis) };
-	TRY(object_finder_begin(cursor->sql->analysis, &cursor->sql->objects));
+	TRY(analysis_need(cursor->sql->analysis, STAGE_CLASSES));
 	return sql_begin_ids(cursor);
 }
 
@@ -50,21 +50,8 @@ static bool find(struct sql_cursor *base)
 {
 	struct cursor *cursor = (struct cursor *)base;
 
-	cursor->key = object_class_key(&base->sql->objects, (allocation_id)base->id);
+	cursor->key = object_class_key(base->sql->analysis, (allocation_id)base->id);
 	return cursor->key != KIND_UNKNOWN;
-}
-
-/* Objects without a class of their own are of a runtime that is known by patterns. */
-static const char *runtime_name(const struct runtimes *runtimes, allocation_id id)
-{
-	const struct object_space *space = runtimes_space_of(runtimes, id);
-
-	if (space)
-		return space->runtime->name;
-	for (size_t i = 0; i < runtime_count(runtimes); i++)
-		if (!runtime_at(runtimes, i)->find_objects)
-			return runtime_at(runtimes, i)->name;
-	return NULL;
 }
 
 static void get_class(struct sql_cursor *cursor, sqlite3_context *context)
@@ -77,8 +64,9 @@ static void get_class(struct sql_cursor *cursor, sqlite3_context *context)
 
 static void get_runtime(struct sql_cursor *cursor, sqlite3_context *context)
 {
-	sql_result_text(context, runtime_name(analysis_runtimes(cursor->sql->analysis),
-					      (allocation_id)cursor->id));
+	sql_result_text(context, runtimes_space_of(analysis_runtimes(cursor->sql->analysis),
+						   (allocation_id)cursor->id)
+					 ->runtime->name);
 }
 
 static void get_with_blocks(struct sql_cursor *cursor, sqlite3_context *context)

@@ -56,8 +56,7 @@ struct sql {
 	struct error *error; /* of a table or a function, while a statement runs; owned */
 	uint64_t visited;    /* rows that tables looked at */
 	struct sql_kinds kinds;
-	ARRAY(allocation_id) parents; /* by allocation: what dominates it, or NO_ALLOCATION */
-	struct object_finder objects;
+	ARRAY(allocation_id) parents;  /* by allocation: what dominates it, or NO_ALLOCATION */
 	struct chains *chains;	       /* of path(); NULL: none was asked for */
 	ARRAY(uint64_t) object_blocks; /* by allocation: bytes of an object's blocks */
 	struct stored_rows stored[MOST_STORED];

@@ -7,7 +7,6 @@ apart from themselves.
 
 import collections
 import os
-import shutil
 import unittest
 
 import harness
@@ -119,15 +118,6 @@ class Objects(harness.LiveTest):
         self.assertIn("__main__.Unique", text)
         only = classes(core, "used", "__main__.Slotted")
         self.assertEqual(list(only), ["__main__.Slotted"])
-
-    @unittest.skipUnless(shutil.which("guile"), "no guile; scripts/"
-                         "install-dependencies gets it")
-    def test_objects_of_guile_are_counted(self):
-        script = os.path.join(harness.PROGRAMS, "guile_objects.scm")
-        process = self.start(["guile", "--no-auto-compile", script, "1000"])
-        found = classes(harness.gcore(process, self.folder))
-        self.assertGreaterEqual(found["GuilePair"]["objects"], 1000)
-        self.assertGreater(found["GuileVector"]["objects"], 1000)
 
 
 if __name__ == "__main__":
