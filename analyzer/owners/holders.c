@@ -98,6 +98,7 @@ static struct error *add_group(struct finder *finder, allocation_id id, size_t r
 			    .top = finder->top,
 			    .root = root,
 			    .alike = 1,
+			    .named = NO_ALLOCATION,
 			    .example = NO_ALLOCATION },
 		.kind = kind,
 		.same = (uint32_t)finder->groups.count,
@@ -237,6 +238,20 @@ static struct error *count_part(struct finder *finder, const struct heavy *heavy
 	return count_content(finder, part);
 }
 
+/* The nearest object on the path that has a name in the program, or NO_ALLOCATION. */
+static allocation_id find_named(const struct finder *finder)
+{
+	const struct object_paths *paths = analysis_object_paths(finder->analysis);
+
+	for (size_t i = finder->path.count; i-- > 0;) {
+		allocation_id id = dominators_at(finder->tree, finder->path.items[i].position);
+
+		if (object_paths_has(paths, id))
+			return id;
+	}
+	return NO_ALLOCATION;
+}
+
 /* A heavy allocation's retained bytes count for its own group, not for the one above. */
 static struct error *add_heavy(struct finder *finder, size_t position, uint64_t retained)
 {
@@ -268,6 +283,7 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 	if (heavy.group == NO_GROUP) {
 		TRY(add_group(finder, id, root, heavy.kind, &heavy.group));
 		finder->groups.items[heavy.group].holder.retained = retained;
+		finder->groups.items[heavy.group].holder.named = find_named(finder);
 	} else {
 		TRY(count_part(finder, &heavy, retained));
 	}
@@ -290,6 +306,39 @@ static uint64_t count_links(const struct finder *finder, size_t position, kind_k
 	return count;
 }
 
+/*
+ * A block that is part of an object, such as one of a deque, says less than the objects to which it
+ * leads; false if it leads to none first.
+ */
+static bool leads_to_objects(const struct finder *finder, size_t position, kind_key kind)
+{
+	const struct runtimes *runtimes = analysis_runtimes(finder->analysis);
+	size_t below = position + 1;
+
+	return kind_has_pattern(kind) && below < dominators_end(finder->tree, position) &&
+	       runtimes_space_of(runtimes, dominators_at(finder->tree, below)) &&
+	       object_paths_has(analysis_object_paths(finder->analysis),
+				dominators_at(finder->tree, below));
+}
+
+/* Count what the block leads to, each with all that it holds, as content of its group. */
+static struct error *count_below(struct finder *finder, size_t position, uint32_t group)
+{
+	size_t end = dominators_end(finder->tree, position), next;
+
+	for (size_t i = position + 1; i < end; i = next) {
+		struct content content = { .group = group,
+					   .kind = kind_at(finder, i),
+					   .count = 1,
+					   .example = dominators_at(finder->tree, i) };
+
+		next = dominators_end(finder->tree, i);
+		content.bytes = dominators_bytes(finder->tree, i, next);
+		TRY(count_content(finder, content));
+	}
+	return NULL;
+}
+
 /* An allocation that retains little is content of the group above, or the rest of its chain. */
 static struct error *add_content(struct finder *finder, size_t position, uint64_t retained)
 {
@@ -306,6 +355,8 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	if (content.group == NO_GROUP)
 		return NULL;
 	content.kind = kind_at(finder, position);
+	if (leads_to_objects(finder, position, content.kind))
+		return count_below(finder, position, content.group);
 	content.is_chain = above && content.kind == above->kind;
 	if (content.is_chain || kind_has_pattern(content.kind))
 		content.count = count_links(finder, position, content.kind);
@@ -399,6 +450,8 @@ static void merge_group(struct finder *finder, uint32_t number, const struct ali
 	first->alike++;
 	first->bytes += group->holder.bytes;
 	first->retained += group->holder.retained;
+	if (first->named != group->holder.named)
+		first->named = NO_ALLOCATION;
 }
 
 static struct error *merge_groups(struct finder *finder)

@@ -26,6 +26,7 @@ struct holder {
 	uint64_t content_count;
 	allocation_id id;      /* the topmost that is part of it; NO_ALLOCATION: a variable, or all
 				* that several share, if root is NO_ROOT */
+	allocation_id named;   /* the nearest object above that the program names, or none */
 	allocation_id top;     /* of the tree, that it is below; for owner_top_text() */
 	allocation_id example; /* of the content; NO_ALLOCATION: there is none */
 	bool is_nearly_all;    /* of what the root holds: four fifths */

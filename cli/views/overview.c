@@ -212,7 +212,7 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 			? NULL
 			: variables_at(analysis_variables(analysis), holder->root)->name;
 	_cleanup_(free) char *kind = NULL, *top = NULL, *way = NULL;
-	char count[NUMBER_SIZE];
+	char count[NUMBER_SIZE], named[ROWS_PATH_SIZE];
 
 	if (holder->id == NO_ALLOCATION)
 		return variable ? variable_text(screen, report, holder)
@@ -223,6 +223,8 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 	way = overview_way_text(screen, report, holder);
 	if (way)
 		return holder->alike > 1 ? take(way) : format_text("%s (%s)", way, kind);
+	if (holder->named != NO_ALLOCATION && rows_path(report, analysis, holder->named, named))
+		variable = named;
 	if (holder->alike > 1)
 		return format_text(holder->kind == KIND_UNKNOWN ? "%s of %s in %s" : "%s %s in %s",
 				   grouped(holder->alike, count), kind, variable);

@@ -20,7 +20,7 @@ int main() { std::map<std::string, std::regex> all; return all.empty(); }
 WRAP = 'python held = [gdb.objfiles(), gdb.lookup_static_symbol("main")]'
 WAIT = 'python import time; print("ready", flush=True); time.sleep(1e6)'
 PYTHON = """
-import sys, time
+import collections, sqlite3, sys, time
 
 
 class Listener:
@@ -33,7 +33,10 @@ def size(*objects):
     return sum((sys.getsizeof(each) + 15) // 16 * 16 for each in objects)
 
 
-CACHE, LISTENERS = {}, []
+CACHE, LISTENERS, EVENTS = {}, [], collections.deque()
+TABLES = sqlite3.connect(":memory:")
+TABLES.execute("CREATE TABLE rows (number, text)")
+TABLES.executemany("INSERT INTO rows VALUES (?, ?)", ((n, "text" * 10) for n in range(20000)))
 with open(sys.argv[1], "w") as truth:
     for number in range(20000):
         CACHE["key %d" % number] = ("value %d" % number) * 10
@@ -41,6 +44,7 @@ with open(sys.argv[1], "w") as truth:
     print("CACHE", held, file=truth)
     for number in range(20000):
         LISTENERS.append(Listener(number))
+        EVENTS.append([number] * 40)
     held = size(LISTENERS) + sum(size(each.name, each.queue) for each in LISTENERS)
     print("LISTENERS", held, file=truth)
 
@@ -356,6 +360,12 @@ class HoldersTest(LiveTest):
         # The table of pymalloc's arenas refers to a few that begin a pool.
         self.assertAlmostEqual(listeners["count"] / 20000, 1, delta=0.01)
         self.assertGreater(listeners["retained"], truth["LISTENERS"] * 0.99)
+        events = held["__main__.EVENTS"]
+        self.assertEqual(events["kind"], "list")
+        self.assertAlmostEqual(events["count"] / 20000, 1, delta=0.01)
+        # What sqlite3 keeps in blocks of its own is of the object that has it.
+        self.assertTrue([owner for owner in held.values()
+                         if owner["owner"].endswith(" in __main__.TABLES")], held)
         self.check_tree_of_python(core, truth)
 
     def test_what_many_tasks_hold_is_one_row_with_the_way_through_their_calls(self):
