@@ -439,12 +439,17 @@ static bool find_own_identity(const struct analysis *analysis, allocation_id id,
 bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
 {
 	struct view view = { analysis->image };
+	struct memory_range range;
 
 	if (!bitmap_get(allocation_used(analysis->index), id))
 		return false;
-	return find_own_identity(analysis, id, ret) ||
-	       (!analysis_signature(analysis, id) &&
-		identity_find_pool(analysis->identities, &view, range_of(analysis, id), ret));
+	if (find_own_identity(analysis, id, ret))
+		return true;
+	if (analysis_signature(analysis, id))
+		return false;
+	range = range_of(analysis, id);
+	return identity_find_pool(analysis->identities, &view, range, ret) ||
+	       identity_find_unloaded(analysis->identities, &view, range, ret);
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

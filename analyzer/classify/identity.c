@@ -4,6 +4,7 @@
 #include "analyzer/classify/label.h"
 #include "analyzer/classify/label_objects.h"
 #include "analyzer/classify/type_names.h"
+#include "analyzer/classify/unloaded.h"
 
 #include <string.h>
 
@@ -47,6 +48,7 @@ struct identities {
 	const struct allocation_index *index;
 	size_t label; /* the word that is one; EARLY_WORDS: none */
 	struct label_objects pools;
+	struct unloaded unloaded;
 	HASH_TABLE(struct target) targets;
 	ARRAY(struct label) labels; /* different ones */
 	HASH_TABLE(struct maker) makers;
@@ -64,10 +66,12 @@ struct error *identities_create(const struct image *image, const struct program 
 	identities->debug = debug;
 	identities->classes = classes;
 	identities->index = index;
+	identities->unloaded = (struct unloaded){ .program = program, .index = index };
 	identities->bounds = module_bounds_find(program);
 	TRY(label_objects_find(image, index, account, &identities->pools));
 	TRY(label_word_find(image, index, &identities->bounds, &identities->label));
-	arrays_use(account, &identities->targets, &identities->labels, &identities->makers);
+	arrays_use(account, &identities->targets, &identities->labels, &identities->makers,
+		   &identities->unloaded.words);
 	*ret = take(identities);
 	return NULL;
 }
@@ -78,7 +82,7 @@ void identities_destroy(struct identities *identities)
 		free(identities->targets.items[i].name);
 	for (size_t i = 0; i < identities->makers.count; i++)
 		free(identities->makers.items[i].name);
-	tables_release(&identities->targets, &identities->makers);
+	tables_release(&identities->targets, &identities->makers, &identities->unloaded.words);
 	array_release(&identities->labels);
 	free(identities);
 }
@@ -198,25 +202,48 @@ bool identity_find(struct identities *identities, struct view *view, struct memo
 	return best != RANK_NONE;
 }
 
+/* Know the address by a name, which is given away; false: memory is short. */
+static bool know_target(struct identities *identities, uint64_t address, char *name,
+			uint64_t offset, struct identity *ret)
+{
+	const struct target *known = table_find(&identities->targets, address, target,
+						target->address == address && target->name);
+	_cleanup_(free) char *given = name;
+	struct target added = { address, RANK_LABEL, false, name, address };
+	struct error *error;
+
+	if (!known && !name)
+		return false;
+	*ret = (struct identity){ known ? known->name : name, address, offset };
+	if (known)
+		return true;
+	error = table_append(&identities->targets, address, added);
+	if (error) {
+		error_destroy(error);
+		return false;
+	}
+	given = NULL;
+	return true;
+}
+
 bool identity_find_pool(struct identities *identities, struct view *view, struct memory_range range,
 			struct identity *ret)
 {
-	const struct target *target;
 	struct label_mark mark;
-	uint64_t address;
 
-	if (!label_mark_find(&identities->pools, view, identities->index, range, &mark))
-		return false;
-	address = mark.object | IDENTITY_OF_POOL;
-	target = table_obtain(
-		&identities->targets, address, known, known->address == address,
-		((struct target){ address, RANK_LABEL, false,
-				  label_object_name(&identities->pools, view, mark.object),
-				  address }));
-	if (!target || !target->name)
-		return false;
-	*ret = (struct identity){ target->name, address, mark.offset };
-	return true;
+	return label_mark_find(&identities->pools, view, identities->index, range, &mark) &&
+	       know_target(identities, mark.object | IDENTITY_OF_POOL,
+			   label_object_name(&identities->pools, view, mark.object), mark.offset,
+			   ret);
+}
+
+bool identity_find_unloaded(struct identities *identities, struct view *view,
+			    struct memory_range range, struct identity *ret)
+{
+	uint64_t vtable = unloaded_vtable(&identities->unloaded, view, range.start);
+
+	return vtable &&
+	       know_target(identities, vtable, strdup("class of an unloaded library"), 0, ret);
 }
 
 bool identity_possible(const struct identities *identities, struct view *view,

@@ -40,6 +40,10 @@ DEFINE_CLEANUP(identities_destroy, struct identities *)
 bool identity_find(struct identities *identities, struct view *view, struct memory_range range,
 		   struct identity *ret);
 
+/* The identity of an object whose class is gone (unloaded.h). */
+bool identity_find_unloaded(struct identities *identities, struct view *view,
+			    struct memory_range range, struct identity *ret);
+
 /*
  * The identity that the pool of the allocation gives it (label_objects.h), for those without
  * another one. Its address is that of the pool's object with this bit.
