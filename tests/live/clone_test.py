@@ -395,25 +395,17 @@ class CloneTest(harness.LiveTest):
         self.check_unharmed(worker, returned=1)
 
     def group(self, controller):
-        """A control group of its own; Skipped where none can be had."""
-        group = f"/sys/fs/cgroup/{controller}/heapcore-test-{os.getpid()}"
-        try:
-            os.mkdir(group)
-        except OSError as error:
-            raise harness.Skipped(str(error)) from error
-        # Its last process may take a moment to be gone.
-        self.addCleanup(harness.run, "sh", "-c",
-                        f"until rmdir {group}; do sleep 0.1; done")
-        return group
+        group, limit = harness.control_group(controller, f"heapcore-test-{os.getpid()}")
+        self.addCleanup(harness.remove_group, group)
+        return group, limit
 
     def test_memory_of_a_group_that_is_cached_files_is_not_short(self):
-        group, file = self.group("memory"), self.path("file")
+        (group, limit), file = self.group("memory"), self.path("file")
         with open(file, "wb") as written:
             written.truncate(100 << 20)
         worker = self.work(command=(
             "sh", "-c", f'echo $$ >{group}/cgroup.procs; cat {file} '
             '>/dev/null; exec "$@"', "sh"))
-        limit = f"{group}/memory.limit_in_bytes"
         for megabytes, expected in ((172, 0), (72, 3)):
             with open(limit, "w", encoding="ascii") as written:
                 written.write(str(megabytes << 20))
@@ -424,11 +416,11 @@ class CloneTest(harness.LiveTest):
         self.check_unharmed(worker)
 
     def test_a_group_near_its_limit_is_not_cloned(self):
-        group = self.group("pids")
+        group, limit = self.group("pids")
         worker = self.work()
         self.addCleanup(worker.end)
-        for name, text in (("cgroup.procs", worker.pid), ("pids.max", 20)):
-            with open(f"{group}/{name}", "w", encoding="ascii") as file:
+        for name, text in ((f"{group}/cgroup.procs", worker.pid), (limit, 20)):
+            with open(name, "w", encoding="ascii") as file:
                 file.write(str(text))
         result = harness.run(harness.HEAPCORE, "snap", "--fork", "-o",
                              self.path("core"), str(worker.pid))

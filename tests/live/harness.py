@@ -399,6 +399,25 @@ def core_of(process, folder, flags):
     return snap(process, os.path.join(folder, "core"))
 
 
+def control_group(controller, name):
+    """A group that the kernel limits, and its limit's file, by either version of the kernel's interface."""
+    parent, limit = f"/sys/fs/cgroup/{controller}", {"memory": "memory.limit_in_bytes"}
+    with contextlib.suppress(OSError), open("/sys/fs/cgroup/cgroup.subtree_control", encoding="ascii") as file:
+        if controller in file.read().split():
+            parent, limit = "/sys/fs/cgroup", {}
+    group = f"{parent}/{name}"
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise Skipped(str(error)) from error
+    return group, f"{group}/{limit.get(controller, controller + '.max')}"
+
+
+def remove_group(group):
+    """Its last process may take a moment to be gone."""
+    run("sh", "-c", f"until rmdir {group}; do sleep 0.1; done")
+
+
 def damage(core, path, words):
     """Three times, the core with so many words overwritten by those before, at path."""
     with open(core, "rb") as file:

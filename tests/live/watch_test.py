@@ -144,16 +144,10 @@ class WatchTest(harness.LiveTest):
         os.rename(f"{group}/memory.new", f"{group}/memory.current")
 
     def kernels_group(self, name, megabytes=None):
-        """A group that the kernel limits; Skipped where none can be had."""
-        group = f"/sys/fs/cgroup/memory/{name}"
-        try:
-            os.mkdir(group)
-        except OSError as error:
-            raise harness.Skipped(str(error)) from error
-        # Its last process may take a moment to be gone.
-        self.addCleanup(harness.run, "sh", "-c", f"until rmdir {group}; do sleep 0.1; done")
+        group, limit = harness.control_group("memory", name)
+        self.addCleanup(harness.remove_group, group)
         if megabytes:
-            write(f"{group}/memory.limit_in_bytes", str(megabytes * MEGABYTES))
+            write(limit, str(megabytes * MEGABYTES))
         return group
 
     def test_a_group_near_its_limit_is_looked_into_and_what_grew_is_named(self):
