@@ -134,11 +134,12 @@ static size_t memory_to_analyse(const struct look *look)
 	return most;
 }
 
-struct error *look_into(struct session *session, const struct shelf *shelf,
-			const struct answers_options *given, const struct look *look)
+struct error *look_into(struct session *session, const struct keeping *keeping,
+			const struct look *look)
 {
 	_cleanup_(stored_deinit) struct stored stored = NOT_STORED;
-	struct answers_options options = *given;
+	const struct shelf *shelf = &keeping->shelf;
+	struct answers_options options = keeping->answers;
 	char name[TARGET_NAME_SIZE], root[PROCESS_ROOT_SIZE];
 	struct stored_process process = { look->process, name, look->cause };
 	_cleanup_(close) int root_file = process_root_open(look->process, root);

@@ -8,8 +8,7 @@
  */
 #pragma once
 
-#include "cli/watch/answers.h"
-#include "cli/watch/shelf.h"
+#include "cli/watch/keeping.h"
 #include "cli/watch/target.h"
 
 struct look {
@@ -27,5 +26,5 @@ struct look {
  */
 struct error *look_obstacle(const char *folder, const struct group_limit *limit);
 
-struct error *look_into(struct session *session, const struct shelf *shelf,
-			const struct answers_options *options, const struct look *look);
+struct error *look_into(struct session *session, const struct keeping *keeping,
+			const struct look *look);

@@ -4,7 +4,7 @@
 #include "cli/live/process_root.h"
 #include "cli/live/snap.h"
 #include "cli/prompt/switches.h"
-#include "cli/watch/answers.h"
+#include "cli/watch/keeping.h"
 #include "cli/watch/target.h"
 #include "cli/watch/triggers.h"
 
@@ -15,19 +15,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum {
-	KEY_MAXIMUM = 256,
-	KEY_ROOM,
-	KEY_LARGEST,
-	KEY_KEEP,
-	KEY_EXEC,
-	KEY_METRICS,
-	KEY_MAXIMUM_MEMORY,
-	KEY_NO_CONTENT,
-	KEY_SLIM,
-	KEY_NO_CACHE,
-	KEY_DEBUG_DIR,
-};
+enum { KEY_LARGEST = KEY_OWN };
 
 static const char DOCUMENTATION[] =
 	"Take the core of a process that ended from standard input, and keep it with who held its memory, as `heapcore watch' does. The kernel starts it by /proc/sys/kernel/core_pattern:\n\n  |/usr/bin/heapcore receive -o /var/lib/heapcore %P %e %s\v"
@@ -38,49 +26,19 @@ static const char DOCUMENTATION[] =
 	"Exit status: 0 if the core was kept, or was one too many; 2 for wrong usage; 3 if it could not be kept or analysed.";
 
 static const struct argp_option OPTIONS[] = {
-	{ "output", 'o', "DIR", 0, "Where cores and answers go", 0 },
-	{ "max", KEY_MAXIMUM, "N/h", 0, "Keep at most N in an hour (6), 0 for no limit", 0 },
-	{ "room", KEY_ROOM, "SIZE", 0, "Keep at most SIZE in DIR, such as 20G", 0 },
 	{ "largest", KEY_LARGEST, "SIZE", 0, "Keep at most SIZE of one core", 0 },
-	{ "keep", KEY_KEEP, "TIME", 0, "Keep nothing for longer than TIME, such as 7d", 0 },
-	{ "exec", KEY_EXEC, "COMMAND", 0, "Run COMMAND by the shell after each, as watch does", 0 },
-	{ "metrics", KEY_METRICS, "FILE", 0, "Write OpenMetrics to FILE, not to DIR/metrics.prom",
-	  0 },
-	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },
-	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Use at most SIZE of memory to analyse a core", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
-	  0 },
-	{ "slim", KEY_SLIM, NULL, 0,
-	  "Once a core was analysed, keep one without contents in its place, or none", 0 },
-	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
+	KEEPING_OPTIONS,
 	{ 0 },
 };
 
 struct receive_options {
 	const char *process, *name, *signal;
-	const char *hourly, *keep;
 	uint64_t largest; /* bytes; 0: no limit */
-	struct shelf shelf;
-	struct answers_options answers;
-	bool quiet, no_cache;
+	struct keeping keeping;
 };
 
 static const struct switch_place places[] = {
-	PLACE(KEY_MAXIMUM, PLACE_TEXT, struct receive_options, hourly),
-	PLACE(KEY_KEEP, PLACE_TEXT, struct receive_options, keep),
-	PLACE(KEY_ROOM, PLACE_SIZE, struct receive_options, shelf.room),
 	PLACE(KEY_LARGEST, PLACE_SIZE, struct receive_options, largest),
-	PLACE('o', PLACE_TEXT, struct receive_options, shelf.folder),
-	PLACE(KEY_EXEC, PLACE_TEXT, struct receive_options, answers.command),
-	PLACE(KEY_METRICS, PLACE_TEXT, struct receive_options, answers.metrics),
-	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct receive_options, answers.maximum_memory),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct receive_options, answers.no_content),
-	PLACE(KEY_SLIM, PLACE_FLAG, struct receive_options, answers.slim),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct receive_options, answers.debug.debug_directory),
-	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct receive_options, no_cache),
-	PLACE('q', PLACE_FLAG, struct receive_options, quiet),
 	{ 0 },
 };
 
@@ -90,7 +48,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	const char **words[] = { &options->process, &options->name, &options->signal };
 	struct error *error = NULL;
 
-	if (switch_keep(places, key, argument, options, &error)) {
+	if (switch_keep(places, key, argument, options, &error) ||
+	    keeping_keep(&options->keeping, key, argument, &error)) {
 		if (error)
 			argp_error(state, "%s", error_message(error));
 		return 0;
@@ -113,22 +72,11 @@ const struct argp receive_parser = {
 
 static struct error *check(struct receive_options *options)
 {
-	enum { DEFAULT_HOURLY = 6 };
-
 	if (!options->process)
 		return error_create(ERROR_USAGE, "give the number of the process");
-	if (!options->shelf.folder)
-		return error_create(ERROR_USAGE, "no folder is given: -o DIR");
 	if (isatty(STDIN_FILENO))
 		return error_create(ERROR_USAGE, "standard input is a terminal, not a core");
-	options->shelf.hourly = DEFAULT_HOURLY;
-	if (options->hourly)
-		TRY(parse_hourly(options->hourly, &options->shelf.hourly));
-	if (options->keep)
-		TRY(parse_time(options->keep, &options->shelf.keep));
-	options->answers.debug.give_up = give_up;
-	options->answers.debug.cache_folder = options->no_cache ? NULL : cache_folder();
-	return NULL;
+	return keeping_check(&options->keeping);
 }
 
 /* A core that is being received. */
@@ -146,7 +94,9 @@ static uint64_t most_held(const struct receive_options *options)
 {
 	uint64_t most = options->largest ? options->largest : UINT64_MAX;
 
-	return options->shelf.room && options->shelf.room < most ? options->shelf.room : most;
+	return options->keeping.shelf.room && options->keeping.shelf.room < most
+		       ? options->keeping.shelf.room
+		       : most;
 }
 
 static bool is_zero(const char *bytes, size_t size)
@@ -203,7 +153,7 @@ static struct error *receive_core(struct receipt *receipt)
 		receipt->cut = receipt->held + size > most;
 		if (receipt->held - checked >= CHECKED) {
 			checked = receipt->held;
-			receipt->cut |= shelf_free_space(&receipt->options->shelf) == 0;
+			receipt->cut |= shelf_free_space(&receipt->options->keeping.shelf) == 0;
 		}
 		if (receipt->cut)
 			break;
@@ -247,7 +197,7 @@ static struct error *receive(struct session *session, const struct receive_optio
 		format_text("signal %s", options->signal ? options->signal : "unknown");
 	char name[64], root[PROCESS_ROOT_SIZE];
 	struct stored_process process = { .cause = cause };
-	struct answers_options answers = options->answers;
+	struct answers_options answers = options->keeping.answers;
 	_cleanup_(close) int root_file = -1;
 	uint64_t expected;
 
@@ -262,7 +212,7 @@ static struct error *receive(struct session *session, const struct receive_optio
 	make_printable(name);
 	make_printable(cause);
 	process.name = name;
-	if (shelf_is_full(&options->shelf)) {
+	if (shelf_is_full(&options->keeping.shelf)) {
 		session_note(
 			session,
 			"no core of process %d (%s): as many as may be were kept within an hour (--max)",
@@ -272,11 +222,11 @@ static struct error *receive(struct session *session, const struct receive_optio
 	expected = anonymous_memory(process.id);
 	if (expected > most_held(options))
 		expected = most_held(options);
-	TRY(shelf_make_room(&options->shelf, expected));
-	TRY(shelf_begin(&options->shelf, process.name, process.id, &stored));
+	TRY(shelf_make_room(&options->keeping.shelf, expected));
+	TRY(shelf_begin(&options->keeping.shelf, process.name, process.id, &stored));
 	TRY(keep_core(session, options, &process, &stored));
 	/* It may be more than was expected. */
-	TRY(shelf_make_room(&options->shelf, 0));
+	TRY(shelf_make_room(&options->keeping.shelf, 0));
 	return answers_write(session, &answers, &stored, &process);
 }
 
@@ -284,7 +234,7 @@ static struct error *receive(struct session *session, const struct receive_optio
 static FILE *open_log(const struct receive_options *options)
 {
 	enum { LARGEST = 1 << 20, NOTHING = 3 };
-	_cleanup_(free) char *path = format_text("%s/receive.log", options->shelf.folder);
+	_cleanup_(free) char *path = format_text("%s/receive.log", options->keeping.shelf.folder);
 	struct stat status;
 	int fd;
 
@@ -306,10 +256,10 @@ static struct error *run(struct session *session, struct receive_options *option
 	if (argp_parse(&receive_parser, count, arguments, 0, NULL, options))
 		return &error_no_memory;
 	error = check(options);
-	session_init(session, options->quiet);
+	session_init(session, options->keeping.quiet);
 	progress_line_init(&session->progress, NULL);
 	TRY(error);
-	TRY(shelf_open(&options->shelf));
+	TRY(shelf_open(&options->keeping.shelf));
 	session->messages = open_log(options);
 	return receive(session, options);
 }

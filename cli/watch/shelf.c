@@ -86,12 +86,23 @@ static uint64_t visit_files(const char *folder, bool removes)
 	return size;
 }
 
-/* Visit one that is stored. */
-static uint64_t size_of(const struct shelf *shelf, const char *name, bool removes)
+static uint64_t size_of(const struct shelf *shelf, const char *name)
 {
 	_cleanup_(free) char *path = format_text("%s/%s", shelf->folder, name);
 
-	return path ? visit_files(path, removes) : 0;
+	return path ? visit_files(path, false) : 0;
+}
+
+/* Remove a folder but if another heapcore fills or analyses it: then it is locked. Returns its
+ * size.
+ */
+static uint64_t remove_idle(const struct shelf *shelf, const char *name)
+{
+	_cleanup_(free) char *path = format_text("%s/%s", shelf->folder, name);
+	_cleanup_(close) int fd =
+		path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? visit_files(path, true) : 0;
 }
 
 /* Seconds since 1970 at which it was stored. */
@@ -100,17 +111,6 @@ static time_t time_of(const char *name)
 	struct tm time = { 0 };
 
 	return strptime(name, STAMP, &time) ? timegm(&time) : 0;
-}
-
-/* One that somebody still fills is locked. */
-static void remove_rest(const struct shelf *shelf, const char *name)
-{
-	_cleanup_(free) char *path = format_text("%s/%s", shelf->folder, name);
-	_cleanup_(close) int fd =
-		path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		visit_files(path, true);
 }
 
 struct error *shelf_open(const struct shelf *shelf)
@@ -127,7 +127,7 @@ struct error *shelf_open(const struct shelf *shelf)
 		return error_system("%s", shelf->folder);
 	_cleanup_(names_deinit) struct names left = list_names(shelf->folder, is_incomplete);
 	for (int i = 0; i < left.count; i++)
-		remove_rest(shelf, left.list[i]->d_name);
+		remove_idle(shelf, left.list[i]->d_name);
 	return NULL;
 }
 
@@ -176,7 +176,7 @@ struct error *shelf_make_room(const struct shelf *shelf, uint64_t size)
 	uint64_t stored = 0;
 
 	for (int i = 0; i < names.count; i++)
-		stored += size_of(shelf, names.list[i]->d_name, false);
+		stored += size_of(shelf, names.list[i]->d_name);
 	TRY(check_room(shelf, size, stored));
 	for (int i = 0; i < names.count; i++) {
 		const char *name = names.list[i]->d_name;
@@ -184,7 +184,7 @@ struct error *shelf_make_room(const struct shelf *shelf, uint64_t size)
 		if (time_of(name) >= oldest && shelf_free_space(shelf) >= size &&
 		    (!shelf->room || stored + size <= shelf->room))
 			break;
-		stored -= size_of(shelf, name, true);
+		stored -= remove_idle(shelf, name);
 	}
 	return NULL;
 }

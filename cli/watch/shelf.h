@@ -36,7 +36,8 @@ struct stored {
 	const struct shelf *shelf;
 	char *name;   /* below the shelf's folder; owned */
 	char *folder; /* where it is now; owned */
-	int lock;     /* held until it has its name: no other heapcore takes it for a rest */
+	int lock; /* held until it is released: no other heapcore takes it for a rest, nor its room
+		   */
 	bool has_name;
 };
 
@@ -48,7 +49,8 @@ bool shelf_is_full(const struct shelf *shelf);
 
 /*
  * Remove what is too old, and then the oldest until there is room for size bytes more, on the disk
- * as well. Fails, with nothing removed for it, if there cannot be.
+ * as well; but what another heapcore still analyses stays. Fails, with nothing removed for it, if
+ * there cannot be.
  */
 struct error *shelf_make_room(const struct shelf *shelf, uint64_t size);
 

@@ -4,6 +4,7 @@
 #include "analyzer/base/text.h"
 #include "cli/prompt/switches.h"
 #include "cli/watch/events.h"
+#include "cli/watch/keeping.h"
 #include "cli/watch/look.h"
 #include "cli/watch/triggers.h"
 
@@ -13,21 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum {
-	KEY_MEMORY = 256,
-	KEY_GROWTH,
-	KEY_MAXIMUM,
-	KEY_ROOM,
-	KEY_KEEP,
-	KEY_EXEC,
-	KEY_METRICS,
-	KEY_ALL,
-	KEY_MAXIMUM_MEMORY,
-	KEY_NO_CONTENT,
-	KEY_SLIM,
-	KEY_NO_CACHE,
-	KEY_DEBUG_DIR,
-};
+enum { KEY_MEMORY = KEY_OWN, KEY_GROWTH, KEY_ALL };
 
 static const char DOCUMENTATION[] =
 	"Wait beside a process until its memory is nearly used up, or grows too fast, and then keep a core of it and who holds its memory, before the kernel kills it.\vTARGET is the number of a process; name:NAME for the largest process of that name, which is waited for; a control group, as a folder or as in /proc/PID/cgroup; or a unit of systemd, such as shop.service. Of several processes the largest is examined. SIGUSR1 asks for that now.\n"
@@ -44,53 +31,25 @@ static const struct argp_option OPTIONS[] = {
 	  0 },
 	{ "growth", KEY_GROWTH, "SIZE/TIME", 0,
 	  "Examine it when private memory grew by SIZE within TIME, as in 200M/h", 0 },
-	{ "output", 'o', "DIR", 0, "Where cores and answers go", 0 },
-	{ "max", KEY_MAXIMUM, "N/h", 0, "Look at most N times in an hour (6), 0 for no limit", 0 },
-	{ "room", KEY_ROOM, "SIZE", 0, "Keep at most SIZE in DIR, such as 20G", 0 },
-	{ "keep", KEY_KEEP, "TIME", 0, "Keep nothing for longer than TIME, such as 7d", 0 },
-	{ "exec", KEY_EXEC, "COMMAND", 0, "Run COMMAND by the shell after each look", 0 },
-	{ "metrics", KEY_METRICS, "FILE", 0, "Write OpenMetrics to FILE, not to DIR/metrics.prom",
-	  0 },
 	{ "all", KEY_ALL, NULL, 0, "Examine all processes of the group, not only the largest", 0 },
-	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },
-	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
-	  "Use at most SIZE of memory to analyse a core", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
-	  0 },
-	{ "slim", KEY_SLIM, NULL, 0,
-	  "Once a core was analysed, keep one without contents in its place, or none", 0 },
-	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
+	KEEPING_OPTIONS,
 	{ 0 },
 };
 
-enum { DEFAULT_PERCENT = 85, DEFAULT_HOURLY = 6 };
+enum { DEFAULT_PERCENT = 85 };
 
 struct watch_options {
 	const char *target;
-	const char *memory, *growth, *hourly, *keep;
+	const char *memory, *growth;
 	struct trigger_options triggers;
-	struct shelf shelf;
-	struct answers_options answers;
-	bool all, quiet, no_cache;
+	struct keeping keeping;
+	bool all;
 };
 
 static const struct switch_place places[] = {
 	PLACE(KEY_MEMORY, PLACE_TEXT, struct watch_options, memory),
 	PLACE(KEY_GROWTH, PLACE_TEXT, struct watch_options, growth),
-	PLACE(KEY_MAXIMUM, PLACE_TEXT, struct watch_options, hourly),
-	PLACE(KEY_KEEP, PLACE_TEXT, struct watch_options, keep),
-	PLACE(KEY_ROOM, PLACE_SIZE, struct watch_options, shelf.room),
-	PLACE('o', PLACE_TEXT, struct watch_options, shelf.folder),
-	PLACE(KEY_EXEC, PLACE_TEXT, struct watch_options, answers.command),
-	PLACE(KEY_METRICS, PLACE_TEXT, struct watch_options, answers.metrics),
-	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct watch_options, answers.maximum_memory),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct watch_options, answers.no_content),
-	PLACE(KEY_SLIM, PLACE_FLAG, struct watch_options, answers.slim),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct watch_options, answers.debug.debug_directory),
 	PLACE(KEY_ALL, PLACE_FLAG, struct watch_options, all),
-	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct watch_options, no_cache),
-	PLACE('q', PLACE_FLAG, struct watch_options, quiet),
 	{ 0 },
 };
 
@@ -99,7 +58,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	struct watch_options *options = state->input;
 	struct error *error = NULL;
 
-	if (switch_keep(places, key, argument, options, &error)) {
+	if (switch_keep(places, key, argument, options, &error) ||
+	    keeping_keep(&options->keeping, key, argument, &error)) {
 		if (error)
 			argp_error(state, "%s", error_message(error));
 		return 0;
@@ -123,8 +83,6 @@ static struct error *check(struct watch_options *options)
 {
 	if (!options->target)
 		return error_create(ERROR_USAGE, "give a process, a control group or a unit");
-	if (!options->shelf.folder)
-		return error_create(ERROR_USAGE, "no folder is given: -o DIR");
 	options->triggers.percent = DEFAULT_PERCENT;
 	if (options->memory) {
 		options->triggers.percent = 0;
@@ -132,14 +90,7 @@ static struct error *check(struct watch_options *options)
 	}
 	if (options->growth)
 		TRY(parse_growth(options->growth, &options->triggers));
-	options->shelf.hourly = DEFAULT_HOURLY;
-	if (options->hourly)
-		TRY(parse_hourly(options->hourly, &options->shelf.hourly));
-	if (options->keep)
-		TRY(parse_time(options->keep, &options->shelf.keep));
-	options->answers.debug.give_up = give_up;
-	options->answers.debug.cache_folder = options->no_cache ? NULL : cache_folder();
-	return NULL;
+	return keeping_check(&options->keeping);
 }
 
 struct watch {
@@ -277,8 +228,7 @@ static void look(struct watch *watch, pid_t process, enum cause cause)
 		.seconds = seconds_until(watch, watch->reading.most),
 		.limit = limit_of(watch),
 	};
-	struct error *error =
-		look_into(&watch->session, &watch->options.shelf, &watch->options.answers, &look);
+	struct error *error = look_into(&watch->session, &watch->options.keeping, &look);
 
 	if (error)
 		session_complain(&watch->session, error_wrap(error, "process %d", process));
@@ -310,11 +260,11 @@ static void act(struct watch *watch, enum cause cause)
 {
 	size_t count = target_processes(&watch->target, watch->processes);
 
-	if (cause != CAUSE_ASKED && shelf_is_full(&watch->options.shelf)) {
+	if (cause != CAUSE_ASKED && shelf_is_full(&watch->options.keeping.shelf)) {
 		if (!watch->told_full)
 			session_note(&watch->session,
 				     "no look (%s): %" PRIu64 " were taken within an hour (--max)",
-				     cause_names[cause], watch->options.shelf.hourly);
+				     cause_names[cause], watch->options.keeping.shelf.hourly);
 		watch->told_full = true;
 		return;
 	}
@@ -344,7 +294,8 @@ static void tell_end(struct watch *watch)
 {
 	session_note(&watch->session, "%s has ended%s; %zu look%s in %s", watch->target.word,
 		     events_killed(&watch->events) ? ", killed for want of memory" : "",
-		     watch->looks, watch->looks == 1 ? "" : "s", watch->options.shelf.folder);
+		     watch->looks, watch->looks == 1 ? "" : "s",
+		     watch->options.keeping.shelf.folder);
 }
 
 static struct error *begin(struct watch *watch)
@@ -354,14 +305,14 @@ static struct error *begin(struct watch *watch)
 	TRY(target_open(options->target, &watch->target));
 	watch->processes = calloc(MOST_PROCESSES, sizeof(*watch->processes));
 	TRY_MEMORY(watch->processes);
-	TRY(shelf_open(&options->shelf));
+	TRY(shelf_open(&options->keeping.shelf));
 	TRY(events_open(&watch->events,
 			watch->target.kind == TARGET_PROCESS ? watch->target.end : -1));
 	watch->triggers.options = options->triggers;
 	tell_begin(watch);
 	/* From here on growth counts. */
 	triggers_judge(&watch->triggers, &watch->reading);
-	return look_obstacle(options->shelf.folder, limit_of(watch));
+	return look_obstacle(options->keeping.shelf.folder, limit_of(watch));
 }
 
 /* Find out, once a second, whether any process is left. */
@@ -420,7 +371,7 @@ static struct error *run(struct watch *watch, int count, char **arguments)
 	if (argp_parse(&watch_parser, count, arguments, 0, NULL, options))
 		return &error_no_memory;
 	error = check(options);
-	session_init(&watch->session, options->quiet);
+	session_init(&watch->session, options->keeping.quiet);
 	/* Nobody sees progress. */
 	progress_line_init(&watch->session.progress, NULL);
 	catch_end(&watch->session.progress.progress);

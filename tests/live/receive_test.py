@@ -4,6 +4,7 @@
 limits of size, number and room.
 """
 
+import fcntl
 import glob
 import json
 import os
@@ -100,6 +101,19 @@ class ReceiveTest(harness.LiveTest):
         self.receive("--room", "10M", *words, stderr=subprocess.PIPE)
         last, = self.folders()
         self.assertNotEqual(last, folder)
+
+    def test_a_folder_that_another_one_analyses_makes_no_room(self):
+        words = str(self.process.pid), "holder", "6"
+        self.receive(*words, stderr=subprocess.PIPE)
+        first, = self.folders()
+        folder = os.open(first, os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        self.receive("--room", "10M", *words, stderr=subprocess.PIPE)
+        self.assertEqual((len(self.folders()), self.folders()[0]), (2, first))
+        os.close(folder)
+        self.receive("--room", "10M", *words, stderr=subprocess.PIPE)
+        self.assertEqual(len(self.folders()), 1)
+        self.assertNotEqual(self.folders(), [first])
 
     def test_what_is_no_core(self):
         empty = self.path("empty")
