@@ -1,10 +1,11 @@
 /*
- * Functions beside SQLite's own: text(), words(), path(), name(), visited().
+ * Functions beside SQLite's own: text(), words(), path(), name(), instance_of(), visited().
  */
 
 #include "analyzer/analysis/chains.h"
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/links.h"
+#include "analyzer/kinds/signatures.h"
 #include "analyzer/kinds/type_reason.h"
 #include "analyzer/sql/parts.h"
 
@@ -252,6 +253,67 @@ static void path_function(sqlite3_context *context, int count, sqlite3_value **v
 	writer_deinit(&writer);
 }
 
+static void free_filter(void *data)
+{
+	struct class_filter *filter = data;
+
+	class_filter_deinit(filter);
+	free(filter);
+}
+
+/* The filter of that class: SQLite keeps it as long as a statement names the same one. */
+static struct error *find_filter(sqlite3_context *context, sqlite3_value *name,
+				 struct class_filter **ret)
+{
+	const char *text = (const char *)sqlite3_value_text(name);
+	struct class_filter *filter = sqlite3_get_auxdata(context, 1);
+	struct error *error;
+
+	if (!filter) {
+		filter = calloc(1, sizeof(*filter));
+		TRY_MEMORY(filter);
+		error = class_filter_init(filter, owner_of(context)->analysis, text ? text : "");
+		sqlite3_set_auxdata(context, 1, filter, free_filter);
+		if (error)
+			return error;
+		filter = sqlite3_get_auxdata(context, 1);
+		TRY_MEMORY(filter);
+	}
+	*ret = filter;
+	return NULL;
+}
+
+static struct error *judge_class(sqlite3_context *context, sqlite3_value **values, bool *ret)
+{
+	struct analysis *analysis = owner_of(context)->analysis;
+	sqlite3_int64 id = sqlite3_value_int64(values[0]);
+	struct class_filter *filter;
+
+	TRY(find_filter(context, values[1], &filter));
+	*ret = false;
+	if (id < 0 || (uint64_t)id >= allocation_count(analysis_index(analysis)) ||
+	    !bitmap_get(allocation_used(analysis_index(analysis)), (size_t)id))
+		return NULL;
+	return class_filter_judge(filter, analysis_signature(analysis, (allocation_id)id), ret);
+}
+
+/* 1 if the allocation is of that class, or of one derived from it. */
+static void instance_of_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct error *error;
+	bool is_one = false;
+
+	if (!begin(context, values[0], STAGE_CLASSES))
+		return;
+	error = judge_class(context, values, &is_one);
+	if (!error) {
+		sqlite3_result_int(context, is_one);
+		return;
+	}
+	sql_fail(owner_of(context), error);
+	sqlite3_result_error(context, "no answer", -1);
+}
+
 static void visited_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	sql_result_number(context, owner_of(context)->visited);
@@ -262,8 +324,11 @@ static const struct {
 	int count;
 	void (*call)(sqlite3_context *context, int count, sqlite3_value **values);
 } functions[] = {
-	{ "text", 1, text_function },	    { "words", 2, words_function },
-	{ "name", 1, name_function },	    { "path", 1, path_function },
+	{ "text", 1, text_function },
+	{ "words", 2, words_function },
+	{ "name", 1, name_function },
+	{ "path", 1, path_function },
+	{ "instance_of", 2, instance_of_function },
 	{ "visited", 0, visited_function },
 };
 

@@ -56,6 +56,8 @@ static void write_help(struct report *report)
 	report_row(report, "words(ADDRESS, N)", "have N words of memory, in hexadecimal");
 	report_row(report, "name(ADDRESS)", "have the variable, or the place on a stack");
 	report_row(report, "path(ADDRESS)", "have the shortest way from a root");
+	report_row(report, "instance_of(id, class)",
+		   "have 1 if the allocation is of the class, or of one derived from it");
 	report_row(report, "visited()", "have the number of rows that tables looked at");
 	report_row(report, ".quit", "go back to the other commands");
 	report_end_table(report);

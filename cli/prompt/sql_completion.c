@@ -13,14 +13,15 @@ const char sql_word_breaks[] = " \t\n\"'(),;=<>+-*/|.";
 static const char *const COMMANDS[] = { "help", "quit", "schema", "tables", NULL };
 
 static const char *const WORDS[] = {
-	"SELECT", "DISTINCT",  "FROM",	 "JOIN",	  "CROSS JOIN", "LEFT JOIN",
-	"ON",	  "USING",     "WHERE",	 "GROUP BY",	  "HAVING",	"ORDER BY",
-	"DESC",	  "LIMIT",     "OFFSET", "AND",		  "OR",		"NOT",
-	"IN",	  "LIKE",      "GLOB",	 "BETWEEN",	  "IS NULL",	"IS NOT NULL",
-	"EXISTS", "CASE",      "WHEN",	 "THEN",	  "ELSE",	"END",
-	"AS",	  "UNION ALL", "WITH",	 "count(",	  "sum(",	"total(",
-	"min(",	  "max(",      "avg(",	 "group_concat(", "printf(",	"substr(",
-	"text(",  "words(",    "name(",	 "path(",	  "visited()",	NULL,
+	"SELECT", "DISTINCT",  "FROM",	 "JOIN",	  "CROSS JOIN",	  "LEFT JOIN",
+	"ON",	  "USING",     "WHERE",	 "GROUP BY",	  "HAVING",	  "ORDER BY",
+	"DESC",	  "LIMIT",     "OFFSET", "AND",		  "OR",		  "NOT",
+	"IN",	  "LIKE",      "GLOB",	 "BETWEEN",	  "IS NULL",	  "IS NOT NULL",
+	"EXISTS", "CASE",      "WHEN",	 "THEN",	  "ELSE",	  "END",
+	"AS",	  "UNION ALL", "WITH",	 "count(",	  "sum(",	  "total(",
+	"min(",	  "max(",      "avg(",	 "group_concat(", "printf(",	  "substr(",
+	"text(",  "words(",    "name(",	 "path(",	  "instance_of(", "visited()",
+	NULL,
 };
 
 /* The words that SQL allows at the cursor. */

@@ -27,6 +27,17 @@ shop.users = {"anna": User("Anna of Oz", 41, shop), 7: User("Bert", 39, shop)}
 shop.copies = ["a text that is there %d times" % (50 + 0 * i) for i in range(50)]
 shop.long = "x" * 6000
 shop.numbers = set(range(100000))
+
+class Visitor:
+    pass
+
+class Guest(Visitor):
+    pass
+
+class Regular(Guest):
+    pass
+
+shop.visitors = [Visitor(), Guest(), Guest(), Regular()]
 os.write(1, b"ready\\n")
 os.read(0, 1)
 """
@@ -49,6 +60,11 @@ struct Shop {
 	std::map<int, Order *> orders;
 	std::list<int> list;
 };
+struct Base { virtual ~Base() {} };
+struct Visitor : Base { long time = 1; };
+struct Guest : Visitor { long room = 2; };
+struct Regular : Guest { long visits = 3; };
+Base *visitors[] = { new Base, new Visitor, new Guest, new Guest, new Regular };
 Shop *shop;
 __attribute__((noinline)) static void fill()
 {
@@ -79,7 +95,11 @@ int main()
 PERL = """
 package User;
 sub new { my ($class, $name) = @_; return bless { name => $name, age => 42, seen => undef }, $class }
+package Visitor; sub new { return bless {}, shift }
+package Guest; our @ISA = ("Visitor");
+package Regular; our @ISA = ("Guest");
 package main;
+our @visitors = (Visitor->new, Guest->new, Guest->new, Regular->new);
 our $shop = bless { users => { anna => User->new("Anna of Oz"), 7 => User->new("Bert") },
                     list => [1, "two", 3.5], name => "a shop", count => 12 }, "Shop";
 our $large = "x" x 500000;
@@ -93,6 +113,10 @@ RUBY = """
 class User
   def initialize(name) @name, @age, @rate, @tags, @seen, @state = name, 42, 2.5, ["red", "green"], nil, :busy end
 end
+class Visitor; end
+class Guest < Visitor; end
+class Regular < Guest; end
+$visitors = [Visitor.new, Guest.new, Guest.new, Regular.new]
 $users = { "anna" => User.new("Anna of Oz"), 7 => User.new("Bert"), symbol: 12 }
 STDOUT.write("ready\\n")
 STDOUT.flush
@@ -105,6 +129,8 @@ class User {
     public $more;
     function __construct($name) { $this->name = $name; }
 }
+class Visitor {} class Guest extends Visitor {} class Regular extends Guest {}
+$visitors = [new Visitor, new Guest, new Guest, new Regular];
 $text = str_repeat("far", 20);
 $users = ["anna" => new User(sprintf("Anna of %s", "Oz")), 7 => new User("Bert"), "symbol" => 12];
 $users["anna"]->more = &$text;
@@ -129,10 +155,12 @@ ANSWERS = {
     4: [(2,)],
     5: [("set", 100000)],
     6: [(TEXT, 50)],
-    7: [("copies", "list"), ("long", "str"), ("numbers", "set"), ("rate", "float"), ("users", "dict")],
+    7: [("copies", "list"), ("long", "str"), ("numbers", "set"), ("rate", "float"), ("users", "dict"),
+        ("visitors", "list")],
     8: [("__main__.User", "shop")],
     9: [("__main__.shop.users['anna']",)],
-    10: [("__main__.Shop", 1), ("__main__.User", 2)],
+    10: [("__main__.Guest", 2), ("__main__.Regular", 1), ("__main__.Shop", 1), ("__main__.User", 2),
+         ("__main__.Visitor", 1)],
     11: [("__main__.Shop",)],
     12: [("too late for the customer, who waits",)],
     14: [(5,)],
@@ -145,6 +173,7 @@ ANSWERS = {
     21: [("{count}", 12), ("{name}", "a shop")],
     22: [("[0]", 1), ("[1]", "two"), ("[2]", 3.5)],
     23: [("string", 500000)],
+    26: [("__main__.Guest", 2), ("__main__.Regular", 1), ("__main__.Visitor", 1)],
     24: [("$main::shop", "kept by a count of 2 references")],
 }
 
@@ -170,13 +199,20 @@ class Questions(harness.LiveTest):
     def core_of(self, interpreter, text):
         return self.core_of_script(interpreter, text)[0]
 
-    def test_there_are_twenty_five(self):
-        self.assertEqual(list(questions()), list(range(1, 26)))
+    def check_instances(self, core, prefix=""):
+        """A class and its subclasses; of the last, nothing but itself; of an unknown one, nothing."""
+        query = questions()[26].replace("__main__.Visitor", "{}")
+        for name, found in (("Visitor", [("Guest", 2), ("Regular", 1), ("Visitor", 1)]),
+                            ("Regular", [("Regular", 1)]), ("Nobody", [])):
+            self.assertEqual(self.ask(core, query.format(prefix + name)), found, name)
+
+    def test_there_are_twenty_six(self):
+        self.assertEqual(list(questions()), list(range(1, 27)))
 
     @unittest.skipUnless(os.path.exists("/usr/bin/python3"), "no python3 of the system")
     def test_python(self):
         core = self.core_of("/usr/bin/python3", PYTHON)
-        self.check(core, range(1, 12))
+        self.check(core, (*range(1, 12), 26))
         left_out = self.ask(core, "SELECT DISTINCT value FROM object WHERE class = 'str'", "--no-content")
         self.assertEqual(left_out, [("(content left out)",)])
         names = self.ask(core, "SELECT DISTINCT name FROM item WHERE class = '__main__.User'", "--no-content")
@@ -189,11 +225,18 @@ class Questions(harness.LiveTest):
         core = harness.core_of(process, self.folder, ("-g",))
         self.check(core, (12, 14, 15, 16, 17, 18))
         self.assertEqual(self.ask(core, questions()[13]), [(f"{largest:#x}", 4)])
+        query = "SELECT class, count(*) FROM allocation WHERE instance_of(id, '{}') GROUP BY class ORDER BY class"
+        self.assertEqual(self.ask(core, query.format("Visitor")), [("Guest", 2), ("Regular", 1), ("Visitor", 1)])
+        self.assertEqual(self.ask(core, query.format("Regular")), [("Regular", 1)])
+        self.assertEqual(self.ask(core, "SELECT sum(instance_of(id, 'Guest')), sum(instance_of(id, kind)),"
+                                        " instance_of(-1, 'Guest'), instance_of(NULL, 'Guest') FROM allocation"
+                                        " WHERE class = 'Regular'"), [(1, 1, 0, None)])
 
     @unittest.skipUnless(shutil.which("perl"), "there is no perl")
     def test_perl_and_any_process(self):
         core = self.core_of("perl", PERL)
         self.check(core, range(19, 25))
+        self.check_instances(core)
         threads, libc, writable_code, process = self.ask(core, questions()[25])[0]
         self.assertEqual((threads, libc, writable_code), (1, 1, 0))
         self.assertGreater(process, 0)
@@ -217,6 +260,7 @@ class Questions(harness.LiveTest):
     def test_ruby(self):
         core = self.core_of("ruby", RUBY)
         self.check_user(core, ("@name", "@age", "@rate", "@tags", "@seen"), ('["anna"]', "[7]", "[:symbol]"))
+        self.check_instances(core)
         self.assertEqual(self.ask(core, "SELECT DISTINCT class, value FROM item WHERE name = '@state'"),
                          [("Symbol", "busy")])
 
@@ -224,6 +268,7 @@ class Questions(harness.LiveTest):
     def test_php(self):
         core = self.core_of("php", f"<?php {PHP}")
         self.check_user(core, ("name", "age", "rate", "tags", "seen"), ("['anna']", "[7]", "['symbol']"))
+        self.check_instances(core)
         self.assertEqual(self.ask(core, "SELECT value FROM item WHERE name = 'more' AND length IS NOT NULL"),
                          [("far" * 20,)])
 
