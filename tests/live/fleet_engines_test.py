@@ -118,13 +118,32 @@ class EnginesTest(fleet_cores.FleetCores):
         for index in range(len(self.all) + 1):
             self.execute(" ".join(map(shlex.quote, script)), 0, JOB_COMPLETION_INDEX=str(index))
         self.check_rows()
-        modules = engines.node_modules("kubernetes-models")
-        check = ["node", os.path.join(harness.ROOT, "tests/live/kubernetes_job.cjs"), modules]
-        self.assertEqual(harness.run(*check, input=json.dumps(job)).stdout, "")
+        self.assertEqual(self.mistakes(job, "IoK8sApiBatchV1Job"), "")
         job["spec"]["completionMod"] = job["spec"].pop("completionMode")
         job["spec"]["backoffLimit"] = "many"
-        self.assertRegex(harness.run(*check, input=json.dumps(job)).stdout,
+        self.assertRegex(self.mistakes(job, "IoK8sApiBatchV1Job"),
                          r"/spec/backoffLimit type .*\n(.*\n)*/spec/completionMod is unknown")
+
+    @staticmethod
+    def mistakes(thing, schema):
+        """What the schema of Kubernetes says is wrong."""
+        modules = engines.node_modules("kubernetes-models")
+        return harness.run("node", os.path.join(harness.ROOT, "tests/live/kubernetes_schema.cjs"), modules, schema,
+                           input=json.dumps(thing)).stdout
+
+    def test_pods_that_watch_and_receive(self):
+        """They follow the schemas, and the shell takes their script."""
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("there is no python3-yaml")
+        for name, schema in (("receive", "IoK8sApiAppsV1DaemonSet"), ("watch", "IoK8sApiCoreV1Pod")):
+            thing = yaml.safe_load(document(f"fleet/{name}.yaml"))
+            self.assertEqual(self.mistakes(thing, schema), "")
+            thing["spec"]["unknown"] = 1
+            self.assertIn("/spec/unknown is unknown", self.mistakes(thing, schema))
+        script = yaml.safe_load(document("fleet/receive.yaml"))["spec"]["template"]["spec"]["containers"][0]["command"][2]
+        self.assertEqual(harness.run("sh", "-n", "-c", script).stderr, "")
 
     def test_spark(self):
         """What pipe() runs gets paths, and writes the rows of each with its core."""

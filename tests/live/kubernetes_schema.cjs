@@ -1,6 +1,6 @@
-// What of a Kubernetes Job is wrong: kubernetes_job.cjs NODE-MODULES < JOB.json
+// Mistakes in an object of Kubernetes: kubernetes_schema.cjs NODE-MODULES IoK8sApiBatchV1Job < JOB.json
 // The schema's validator lets unknown keys pass, and never reads them: so a key that is not read is unknown.
-const { validate } = require(process.argv[2] + "/kubernetes-models/_schemas/IoK8sApiBatchV1Job.js");
+const { validate } = require(`${process.argv[2]}/kubernetes-models/_schemas/${process.argv[3]}.js`);
 const read = new Set(), all = [];
 
 function watched(value, path) {

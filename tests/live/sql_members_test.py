@@ -5,6 +5,7 @@ The table `member` of SQL: what a program says that its structures hold.
 
 import json
 import os
+import shutil
 import tempfile
 import unittest
 
@@ -64,6 +65,44 @@ VALUES = {
     "low": 5, "high": -3, "name": "it's \n", "corner.x": 1, "corner.y": -2, "corners[0].x": 3,
     "corners[0].y": 4, "corners[1].x": 5, "corners[1].y": 6, "as_number": 42, "next": 0,
 }
+
+
+RUST = """
+use std::io::Read;
+
+struct Order { number: u64, rate: f64, small: i16, flag: bool, note: String, items: Vec<u32>, name: Box<str>, next: Option<Box<Order>> }
+
+fn main() {
+    let mut last = None;
+    for i in 0..3 {
+        last = Some(Box::new(Order { number: 100 + i, rate: 0.5, small: -7, flag: true, note: format!("note number {}", i),
+            items: vec![7; 10 + i as usize], name: "a name that is kept".into(), next: last }));
+    }
+    let order = last.unwrap();
+    println!("{:p} {:p}", order, &**order.next.as_ref().unwrap());
+    println!("ready");
+    let _ = std::io::stdin().read(&mut [0]);
+    println!("{} {} {} {} {} {} {}", order.number, order.rate, order.small, order.flag, order.note, order.items.len(), order.name);
+}
+"""
+
+
+@unittest.skipUnless(shutil.which("rustc"), "no rustc")
+class RustTest(harness.LiveTest):
+    def test_values_are_those_of_the_program(self):
+        program = harness.build(self.path("orders"), "rustc", "-g", "-", text=RUST)
+        process = self.start([program])
+        first, second = process.said[0].split()
+        core = harness.snap(process, self.path("core"))
+        rows = harness.tables("-q", core, "sql", "SELECT m.path, m.value, m.length, t.address AS target FROM allocation AS a"
+                              " CROSS JOIN member AS m ON m.id = a.id LEFT JOIN allocation AS t ON t.id = m.target"
+                              f" WHERE a.address = {int(first, 16)}")["result"]
+        found = {row["path"]: row for row in rows}
+        self.assertEqual({path: (found[path]["value"], found[path]["length"]) for path in
+                          ("number", "rate", "small", "flag", "note", "items", "name")},
+                         {"number": (102, None), "rate": (0.5, None), "small": (-7, None), "flag": (1, None),
+                          "note": ("note number 2", 13), "items": (None, 12), "name": ("a name that is kept", 19)})
+        self.assertIn(second, [row["target"] for row in rows])
 
 
 class MembersTest(unittest.TestCase):
