@@ -45,6 +45,19 @@ C_PROGRAMS = {
                 "values(1); select 'ready';"],
 }
 
+ZLIB = """
+import sys, zlib
+packing = [zlib.compressobj(i % 9 + 1) for i in range(11)]
+gone = [zlib.compressobj() for i in range(5)]
+unpacking = [zlib.decompressobj() for i in range(7)]
+packed = zlib.compress(bytes(range(256)) * 4000)
+for stream in unpacking[:5]:
+    stream.decompress(packed[:2000])
+del gone
+print('ready', flush=True)
+sys.stdin.read()
+"""
+
 TLS = """
 import ssl, sys
 contexts = [ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for i in range(7)]
@@ -223,6 +236,12 @@ class CProgramsTest(harness.LiveTest):
         """Exactly as many as were made, in a library without symbols."""
         counts = self.counts([sys.executable, "-c", TLS])
         self.assertEqual((counts.get("SSL_CTX"), counts.get("SSL")), (7, 23))
+
+    def test_zlib(self):
+        """States as many as streams that were made and not freed, and what each has."""
+        counts = self.counts([sys.executable, "-c", ZLIB])
+        self.assertEqual([counts.get(name) for name in
+                          ("DeflateState", "InflateState", "ZlibBuffer")], [11, 7, 11 * 4 + 5])
 
     def test_libc(self):
         """A line, a file, a directory and a cache, held by several."""
