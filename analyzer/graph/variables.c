@@ -328,10 +328,10 @@ static struct error *add_language(struct finder *finder, struct object_space *sp
 					 .kind = ROOT_STATIC,
 					 .lasting = LASTING_GLOBAL },
 		      &globals));
-	if (!runtime->find_locals)
+	if (!runtime->links->find_locals)
 		return NULL;
 	bitmap_copy(&locals, &globals);
-	TRY(runtime->find_locals(space, &locals));
+	TRY(runtime->links->find_locals(space, &locals));
 	bitmap_minus(&locals, &globals);
 	return add_locals(finder, space, &locals);
 }
@@ -367,7 +367,7 @@ static struct error *add_languages(struct finder *finder)
 	for (size_t i = 0; i < runtime_count(list); i++) {
 		struct object_space *space = runtimes_space(list, runtime_at(list, i));
 
-		if (space && space->has_objects && space->runtime->find_globals)
+		if (space && space->has_objects && space->runtime->links)
 			TRY(add_language(finder, space));
 		if (space && space->has_objects && space->runtime->has_regions)
 			TRY(add_regions(finder, space));

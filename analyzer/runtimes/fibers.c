@@ -55,5 +55,5 @@ const struct fiber *fiber_find(const struct fibers *fibers, uint64_t address)
 
 bool fiber_registers(const struct image *image, const struct fiber *fiber, struct frame_state *ret)
 {
-	return !fiber->running && fiber->runtime->fiber_registers(image, fiber, ret);
+	return !fiber->running && fiber->runtime->fibers->fiber_registers(image, fiber, ret);
 }

@@ -2,7 +2,9 @@
 
 uint64_t object_target(const struct object_space *space, allocation_id id)
 {
-	return space->runtime->target_of ? space->runtime->target_of(space, id)
+	const struct runtime_links *links = space->runtime->links;
+
+	return links && links->target_of ? links->target_of(space, id)
 					 : allocation_start(space->index, id);
 }
 
@@ -20,7 +22,7 @@ struct error *object_find_globals(struct object_space *space, struct bitmap *ret
 {
 	space->names.count = 0;
 	space->steps.left = space->image->size; /* eight for each word */
-	return space->runtime->find_globals(space, ret);
+	return space->runtime->links->find_globals(space, ret);
 }
 
 struct error *object_name(struct object_space *space, struct bitmap *named, uint64_t target,
@@ -50,8 +52,8 @@ static bool visit_link(void *data, const struct object_link *link)
 	struct object_space *space = visiting->space;
 	allocation_id id = object_find(space, link->target);
 
-	if (id != NO_ALLOCATION &&
-	    !(space->runtime->skips && space->runtime->skips(space, &visiting->view, link)))
+	if (id != NO_ALLOCATION && !(space->runtime->links->skips &&
+				     space->runtime->links->skips(space, &visiting->view, link)))
 		visiting->error = visiting->visit(visiting->data, id, link->place);
 	return visiting->error != NULL;
 }
@@ -61,7 +63,7 @@ struct error *object_visit_references(struct object_space *space, allocation_id 
 {
 	struct visiting visiting = { space, { space->image }, visit, data, NULL };
 
-	TRY(space->runtime->visit_links(space, id, &space->steps, visit_link, &visiting));
+	TRY(space->runtime->links->visit_links(space, id, &space->steps, visit_link, &visiting));
 	return visiting.error;
 }
 
@@ -69,7 +71,7 @@ static bool tell_link(void *data, const struct object_link *link)
 {
 	struct object_path *path = data;
 
-	return link->target == path->target && path->space->runtime->tell_step(path, link);
+	return link->target == path->target && path->space->runtime->links->tell_step(path, link);
 }
 
 void object_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
@@ -94,6 +96,7 @@ void object_tell_path(struct object_space *space, const allocation_id *ids, size
 		path.id = ids[i];
 		path.source = object_target(space, ids[i]);
 		path.target = object_target(space, ids[i + 1]);
-		error_destroy(space->runtime->visit_links(space, ids[i], NULL, tell_link, &path));
+		error_destroy(
+			space->runtime->links->visit_links(space, ids[i], NULL, tell_link, &path));
 	}
 }

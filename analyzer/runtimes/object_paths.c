@@ -59,8 +59,8 @@ static struct error *search_from(struct search *search, struct object_space *spa
 {
 	TRY(object_find_globals(space, names));
 	TRY(begin_at(search, names));
-	if (space->runtime->find_locals)
-		TRY(space->runtime->find_locals(space, names));
+	if (space->runtime->links->find_locals)
+		TRY(space->runtime->links->find_locals(space, names));
 	TRY(begin_at(search, names));
 	for (size_t i = 0; i < search->queue.count; i++) {
 		search->source = search->queue.items[i];
@@ -97,7 +97,7 @@ struct error *object_paths_create(const struct object_paths_input *input, struct
 		struct object_space *space =
 			runtimes_space(input->list, runtime_at(input->list, i));
 
-		if (!space || !space->runtime->find_globals)
+		if (!space || !space->runtime->links)
 			continue;
 		if (!paths->from.count)
 			TRY(array_resize(&paths->from, allocations));

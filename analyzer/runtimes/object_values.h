@@ -70,18 +70,21 @@ static inline void object_value_read_text(struct object_value *value, struct vie
 static inline bool object_value_read(struct object_space *space, struct view *view,
 				     const struct object_link *link, struct object_value *ret)
 {
+	const struct runtime_links *links = space->runtime->links;
+
 	ret->kind = OBJECT_SAYS_NOTHING;
 	ret->has_length = false;
 	ret->class_name = NULL;
-	return space->runtime->read_value && space->runtime->read_value(space, view, link, ret);
+	return links && links->read_value && links->read_value(space, view, link, ret);
 }
 
 /* Visit all links of an object, also to values that are no objects. */
 static inline struct error *object_visit_items(struct object_space *space, allocation_id id,
 					       object_link_visitor *visit, void *data)
 {
-	return space->runtime->visit_values ? space->runtime->visit_values(space, id, visit, data)
-	       : space->runtime->visit_links
-		       ? space->runtime->visit_links(space, id, NULL, visit, data)
-		       : NULL;
+	const struct runtime_links *links = space->runtime->links;
+
+	if (links && links->visit_values)
+		return links->visit_values(space, id, visit, data);
+	return links ? links->visit_links(space, id, NULL, visit, data) : NULL;
 }

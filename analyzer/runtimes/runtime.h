@@ -200,6 +200,113 @@ struct runtime_exception {
 	char message[256];
 };
 
+/* The stacks that a runtime switches between. */
+struct runtime_fibers {
+	/* Add the stacks that it switches between, before there are roots. */
+	struct error *(*find_fibers)(struct object_space *space, struct fibers *fibers);
+	/* The registers that a waiting fiber saved; false if they are not there. */
+	bool (*fiber_registers)(const struct image *image, const struct fiber *fiber,
+				struct frame_state *ret);
+	/* Optional: the calls of one of its fibers that waits. */
+	struct error *(*visit_fiber_frames)(struct object_space *space, const struct fiber *fiber,
+					    const struct frame_visitor *visitor);
+};
+
+/* The calls in a language. */
+struct runtime_calls {
+	/*
+	 * Optional: visit the calls in the language that the thread of that index is in, the
+	 * innermost first. None: the thread does not run it, or they are not known. Called only if
+	 * has_objects.
+	 */
+	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
+				      const struct frame_visitor *visitor);
+	/*
+	 * Optional: the exception that the thread raised or handles. With visit_frames(), called
+	 * behind that and only if has_objects. Visits the call that raised it, if that is known.
+	 */
+	struct error *(*find_exception)(struct object_space *space, uint32_t thread,
+					const struct frame_visitor *visitor,
+					struct runtime_exception *ret);
+	/*
+	 * Optional: visit tasks that wait beside threads, by address, with their calls. Called only
+	 * if has_objects.
+	 */
+	struct error *(*visit_tasks)(struct object_space *space,
+				     const struct task_visitor *visitor);
+};
+
+/* How programs get from object to object, by names and links: see object_links.h. */
+struct runtime_links {
+	/*
+	 * Add the objects to ret that programs reach by a name alone that lasts: modules,
+	 * global variables. Called only if has_objects.
+	 */
+	struct error *(*find_globals)(struct object_space *space, struct bitmap *ret);
+	/*
+	 * Optional, called behind find_globals() with what that found: add those that only
+	 * variables of running functions refer to.
+	 */
+	struct error *(*find_locals)(struct object_space *space, struct bitmap *ret);
+	/*
+	 * Visit the links of an object, also by way of blocks that it
+	 * has for itself, some perhaps twice. No steps: as many as a visit may take.
+	 */
+	struct error *(*visit_links)(struct object_space *space, allocation_id id,
+				     struct budget *steps, object_link_visitor *visit, void *data);
+	/* Optional: what links to the object have as target; NULL: its address. */
+	uint64_t (*target_of)(const struct object_space *space, allocation_id id);
+	/* Optional: whether paths do not take the link. */
+	bool (*skips)(struct object_space *space, struct view *view,
+		      const struct object_link *link);
+	/* Write a step. False: it is another link's. */
+	bool (*tell_step)(struct object_path *path, const struct object_link *link);
+	/*
+	 * Optional, once find_globals() was called: as visit_links(), but the links to values that
+	 * are no objects, such as small numbers, too: their target is the value itself.
+	 */
+	struct error *(*visit_values)(struct object_space *space, allocation_id id,
+				      object_link_visitor *visit, void *data);
+	/* Optional: how the link counts, an enum object_item; NULL: all are items. */
+	int (*item_of)(const struct object_link *link);
+	/*
+	 * Optional: what a reference, the target of the link, leads to, where that is an object;
+	 * 0: it is no reference, or leads to none.
+	 */
+	uint64_t (*referent)(struct object_space *space, struct view *view,
+			     const struct object_link *link);
+	/*
+	 * Optional, once find_globals() was called: what the target of the link says, or with a
+	 * target alone an object; false: no value is there. ret is all zeros but for its text.
+	 */
+	bool (*read_value)(struct object_space *space, struct view *view,
+			   const struct object_link *link, struct object_value *ret);
+};
+
+/* The layout of the objects of a compiled language. */
+struct runtime_layout {
+	/* Optional: whether the number of a class is that of parts; what part the allocation is. */
+	bool (*is_part)(const struct object_space *space, uint64_t number);
+	bool (*part_of)(const struct object_space *space, allocation_id id,
+			struct object_part *ret);
+	/*
+	 * The member at that offset of the class's objects, "position.x" of one that is
+	 * within another; NULL: not known. Lives as long as the space.
+	 */
+	const char *(*field_name)(struct object_space *space, uint64_t number, uint64_t offset);
+	/*
+	 * Optional: the functions of which one made each object of the class, as "make_order() at
+	 * shop.cr:12"; returns how many, 0 if there are more or not all are known. They live as
+	 * long as the space.
+	 */
+	size_t (*find_makers)(struct object_space *space, uint64_t number,
+			      const char *ret[static MOST_OBJECT_MAKERS]);
+};
+
+/*
+ * A language states what it has: `open`, `find_objects` and what describes these, and the parts for
+ * fibers, calls, links and layouts that apply.
+ */
 struct runtime {
 	const char *name; /* Required. */
 
@@ -227,13 +334,6 @@ struct runtime {
 	/* Optional: release all that the space has. Called also where no objects were found. */
 	void (*release)(struct object_space *space);
 
-	/* Optional: add the stacks that it switches between, before there are roots. */
-	struct error *(*find_fibers)(struct object_space *space, struct fibers *fibers);
-	/* Required with find_fibers(): what a fiber that waits saved; false if that is not there.
-	 */
-	bool (*fiber_registers)(const struct image *image, const struct fiber *fiber,
-				struct frame_state *ret);
-
 	/*
 	 * Optional: learn which allocations are objects, and of what class, in space->classes.
 	 * Leaves has_objects false if none are. After an error it may be called again.
@@ -256,32 +356,15 @@ struct runtime {
 	const char *(*class_name)(struct object_space *space, uint64_t number,
 				  enum class_name_kind *ret_kind);
 
-	/* Optional: whether the number of a class is that of parts; what part the allocation is. */
-	bool (*is_part)(const struct object_space *space, uint64_t number);
-	bool (*part_of)(const struct object_space *space, allocation_id id,
-			struct object_part *ret);
-
 	/*
 	 * Optional: call visit for what the class is derived from and what it includes, some
 	 * perhaps twice, until it returns true; returns whether it did.
 	 */
 	bool (*visit_bases)(struct object_space *space, uint64_t number,
 			    bool (*visit)(void *data, const char *name), void *data);
-	/*
-	 * Optional: the member at that offset of the class's objects, "position.x" of one that is
-	 * within another; NULL: not known. Lives as long as the space.
-	 */
-	const char *(*field_name)(struct object_space *space, uint64_t number, uint64_t offset);
-	/* Optional, with field_name(): the text that the object is; false: it is none. */
+	/* Optional: the text that the object is; false: it is none. */
 	bool (*text)(const struct object_space *space, allocation_id id, uint64_t *ret_start,
 		     uint64_t *ret_size);
-	/*
-	 * Optional: the functions of which one made each object of the class, as "make_order() at
-	 * shop.cr:12"; returns how many, 0 if there are more or not all are known. They live as
-	 * long as the space.
-	 */
-	size_t (*find_makers)(struct object_space *space, uint64_t number,
-			      const char *ret[static MOST_OBJECT_MAKERS]);
 	/*
 	 * Optional: whether the word at that offset of the object may be a reference. Others are
 	 * tainted, see patterns.h. NULL: all may.
@@ -341,78 +424,17 @@ struct runtime {
 	const char *packed;
 
 	/*
-	 * Optional: visit the calls in the language that the thread of that index is in, the
-	 * innermost first. None: the thread does not run it, or they are not known. Called only if
-	 * has_objects.
-	 */
-	struct error *(*visit_frames)(struct object_space *space, uint32_t thread,
-				      const struct frame_visitor *visitor);
-	/*
-	 * Optional: the exception that the thread raised or handles. With visit_frames(), called
-	 * behind that and only if has_objects. Visits the call that raised it, if that is known.
-	 */
-	struct error *(*find_exception)(struct object_space *space, uint32_t thread,
-					const struct frame_visitor *visitor,
-					struct runtime_exception *ret);
-	/* Optional, with find_fibers(): the calls of one of its fibers that waits. */
-	struct error *(*visit_fiber_frames)(struct object_space *space, const struct fiber *fiber,
-					    const struct frame_visitor *visitor);
-	/*
-	 * Optional: visit tasks that wait beside threads, by address, with their calls. Called only
-	 * if has_objects.
-	 */
-	struct error *(*visit_tasks)(struct object_space *space,
-				     const struct task_visitor *visitor);
-	/*
-	 * Optional: add the objects to ret that programs reach by a name alone that lasts: modules,
-	 * global variables. Called only if has_objects.
-	 */
-	struct error *(*find_globals)(struct object_space *space, struct bitmap *ret);
-	/*
-	 * Optional, called behind find_globals() with what that found: add those that only
-	 * variables of running functions refer to.
-	 */
-	struct error *(*find_locals)(struct object_space *space, struct bitmap *ret);
-	/*
-	 * Required with find_globals(): visit the links of an object, also by way of blocks that it
-	 * has for itself, some perhaps twice. No steps: as many as a visit may take.
-	 */
-	struct error *(*visit_links)(struct object_space *space, allocation_id id,
-				     struct budget *steps, object_link_visitor *visit, void *data);
-	/* Optional: what links to the object have as target; NULL: its address. */
-	uint64_t (*target_of)(const struct object_space *space, allocation_id id);
-	/* Optional: whether paths do not take the link. */
-	bool (*skips)(struct object_space *space, struct view *view,
-		      const struct object_link *link);
-	/* Required with find_globals(): write a step. False: it is another link's. */
-	bool (*tell_step)(struct object_path *path, const struct object_link *link);
-	/*
-	 * Optional, once find_globals() was called: as visit_links(), but the links to values that
-	 * are no objects, such as small numbers, too: their target is the value itself.
-	 */
-	struct error *(*visit_values)(struct object_space *space, allocation_id id,
-				      object_link_visitor *visit, void *data);
-	/* Optional: how the link counts, an enum object_item; NULL: all are items. */
-	int (*item_of)(const struct object_link *link);
-	/*
-	 * Optional: what a reference, the target of the link, leads to, where that is an object;
-	 * 0: it is no reference, or leads to none.
-	 */
-	uint64_t (*referent)(struct object_space *space, struct view *view,
-			     const struct object_link *link);
-	/*
-	 * Optional, once find_globals() was called: what the target of the link says, or with a
-	 * target alone an object; false: no value is there. ret is all zeros but for its text.
-	 */
-	bool (*read_value)(struct object_space *space, struct view *view,
-			   const struct object_link *link, struct object_value *ret);
-	/*
 	 * Optional: visit what the object has by name or key, until visit() returns false. Keys
 	 * that are contents of memory are left out without with_content.
 	 */
 	struct error *(*visit_members)(
 		struct object_space *space, allocation_id id, bool with_content,
 		bool (*visit)(void *data, const struct runtime_member *member), void *data);
+	/* Optional. */
+	const struct runtime_fibers *fibers;
+	const struct runtime_calls *calls;
+	const struct runtime_links *links;
+	const struct runtime_layout *layout;
 	const struct integer_encoding *integer; /* Optional. */
 	const struct object_pages *pages;	/* Optional. */
 	const struct noting *noting; /* Optional: calls that allocated; the owner is the space. */
@@ -441,13 +463,13 @@ const char *object_class_name(struct object_space *space, uint64_t number,
 			      enum class_name_kind *ret_kind);
 
 /*
- * Declare the functions of the slots that a language in several files fills: PERL_SLOTS is perl,
- * is_link, and so on for perl_is_link(); FILL_SLOTS(PERL_SLOTS) fills them.
+ * Declare the functions of the slots of a contract that a language in several files fills:
+ * PERL_SLOTS is perl, is_link, and so on for perl_is_link(); FILL_SLOTS(PERL_SLOTS) fills them.
  */
-#define DECLARE_SLOTS(...) RESCAN(DECLARE_STEP(__VA_ARGS__))
-#define DECLARE_STEP(language, first, ...)                                  \
-	__typeof__(*((const struct runtime *)0)->first) language##_##first; \
-	__VA_OPT__(DECLARE_NEXT PARENTHESES(language, __VA_ARGS__))
+#define DECLARE_SLOTS(contract, ...) RESCAN(DECLARE_STEP(contract, __VA_ARGS__))
+#define DECLARE_STEP(contract, language, first, ...)                         \
+	__typeof__(*((const struct contract *)0)->first) language##_##first; \
+	__VA_OPT__(DECLARE_NEXT PARENTHESES(contract, language, __VA_ARGS__))
 #define DECLARE_NEXT() DECLARE_STEP
 
 extern const struct runtime *const runtime_kinds[]; /* NULL at the end */

@@ -64,7 +64,7 @@ static bool has_module(const char *names, const struct program *program)
 bool runtimes_have_module(const struct runtimes *list, const struct module *module)
 {
 	spaces_for_each(space, list)
-		if (space->runtime->find_globals && space->runtime->modules &&
+		if (space->runtime->links && space->runtime->modules &&
 		    path_has(module->path, space->runtime->modules))
 			return true;
 	return false;
@@ -73,8 +73,7 @@ bool runtimes_have_module(const struct runtimes *list, const struct module *modu
 bool runtimes_know_path(const struct runtime *const *kinds, const char *path)
 {
 	for (; *kinds; kinds++)
-		if ((*kinds)->find_globals && (*kinds)->modules &&
-		    path_has(path, (*kinds)->modules))
+		if ((*kinds)->links && (*kinds)->modules && path_has(path, (*kinds)->modules))
 			return true;
 	return false;
 }
@@ -92,7 +91,7 @@ bool runtimes_are_embedded(const struct runtimes *list, const struct program *pr
 	objects_for_each(space, list) {
 		const char *modules = space->runtime->modules;
 
-		if (space->runtime->find_globals && modules && has_module(modules, program) &&
+		if (space->runtime->links && modules && has_module(modules, program) &&
 		    !path_has(executable->path, modules))
 			return true;
 	}
@@ -228,8 +227,8 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		if (!space)
 			continue;
 		list->spaces[list->count++] = space;
-		if (kinds[i]->find_fibers)
-			TRY(kinds[i]->find_fibers(space, &list->fibers));
+		if (kinds[i]->fibers)
+			TRY(kinds[i]->fibers->find_fibers(space, &list->fibers));
 		/* The note on leaks depends on whether there are objects. */
 		if (kinds[i]->find_objects && (kinds[i]->is_link || kinds[i]->leaks_note))
 			TRY(find_objects_of(list, space, NULL));
@@ -475,12 +474,19 @@ bool runtimes_tell(const struct runtimes *list, allocation_id id, char *ret, siz
 	return true;
 }
 
+static bool is_part(const struct object_space *space, uint64_t number)
+{
+	const struct runtime_layout *layout = space->runtime->layout;
+
+	return layout && layout->is_part && layout->is_part(space, number);
+}
+
 /* The one that has the class, or NULL. */
 static struct object_space *find_space(const struct runtimes *list, uint64_t number)
 {
 	objects_for_each(space, list)
 		if (number && (address_map_find(&space->classes.places, number) != NOT_IN_MAP ||
-			       (space->runtime->is_part && space->runtime->is_part(space, number))))
+			       is_part(space, number)))
 			return space;
 	return NULL;
 }
@@ -516,13 +522,13 @@ bool runtimes_is_part(const struct runtimes *list, uint64_t number)
 {
 	const struct object_space *space = find_space(list, number);
 
-	return space && space->runtime->is_part && space->runtime->is_part(space, number);
+	return space && is_part(space, number);
 }
 
 bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret)
 {
 	objects_for_each(space, list)
-		if (space->runtime->part_of && space->runtime->part_of(space, id, ret))
+		if (space->runtime->layout && space->runtime->layout->part_of(space, id, ret))
 			return true;
 	return false;
 }
@@ -582,8 +588,8 @@ const char *runtimes_field_name(const struct runtimes *list, allocation_id id, u
 	uint64_t number = runtimes_have_objects(list) ? runtimes_class_of(list, id) : 0;
 	struct object_space *space = find_space(list, number);
 
-	return space && space->runtime->field_name
-		       ? space->runtime->field_name(space, number, offset)
+	return space && space->runtime->layout
+		       ? space->runtime->layout->field_name(space, number, offset)
 		       : NULL;
 }
 
@@ -617,7 +623,7 @@ bool runtimes_have_fields(const struct runtimes *list, allocation_id id)
 {
 	const struct object_space *space = runtimes_space_of(list, id);
 
-	return space && space->runtime->field_name;
+	return space && space->runtime->layout;
 }
 
 const char *runtimes_type_name(const struct runtimes *list, allocation_id id)
@@ -636,8 +642,8 @@ size_t runtimes_find_makers(const struct runtimes *list, uint64_t number,
 {
 	struct object_space *space = find_space(list, number);
 
-	return space && space->runtime->find_makers
-		       ? space->runtime->find_makers(space, number, ret)
+	return space && space->runtime->layout && space->runtime->layout->find_makers
+		       ? space->runtime->layout->find_makers(space, number, ret)
 		       : 0;
 }
 
@@ -667,7 +673,8 @@ bool runtimes_own_code(const struct runtimes *list, const char *name)
 bool runtimes_have_frames(const struct runtime *const *kinds, const struct program *program)
 {
 	for (size_t i = 0; kinds[i]; i++)
-		if (kinds[i]->visit_frames && runtime_is_loaded(kinds[i], program))
+		if (kinds[i]->calls && kinds[i]->calls->visit_frames &&
+		    runtime_is_loaded(kinds[i], program))
 			return true;
 	return false;
 }
@@ -676,9 +683,10 @@ struct error *runtimes_visit_frames(const struct runtimes *list, size_t number, 
 				    const struct frame_visitor *visitor)
 {
 	struct object_space *space = list->spaces[number];
+	const struct runtime_calls *calls = space->runtime->calls;
 
-	return space->has_objects && space->runtime->visit_frames
-		       ? space->runtime->visit_frames(space, thread, visitor)
+	return space->has_objects && calls && calls->visit_frames
+		       ? calls->visit_frames(space, thread, visitor)
 		       : NULL;
 }
 
@@ -686,9 +694,10 @@ struct error *runtimes_visit_tasks(const struct runtimes *list, size_t number,
 				   const struct task_visitor *visitor)
 {
 	struct object_space *space = list->spaces[number];
+	const struct runtime_calls *calls = space->runtime->calls;
 
-	return space->has_objects && space->runtime->visit_tasks
-		       ? space->runtime->visit_tasks(space, visitor)
+	return space->has_objects && calls && calls->visit_tasks
+		       ? calls->visit_tasks(space, visitor)
 		       : NULL;
 }
 
@@ -697,11 +706,11 @@ struct error *runtimes_find_exception(const struct runtimes *list, size_t number
 				      struct runtime_exception *ret)
 {
 	struct object_space *space = list->spaces[number];
+	const struct runtime_calls *calls = space->runtime->calls;
 
 	*ret = (struct runtime_exception){ 0 };
-	return space->runtime->find_exception &&
-			       (space->has_objects || !space->runtime->visit_frames)
-		       ? space->runtime->find_exception(space, thread, visitor, ret)
+	return calls && calls->find_exception && (space->has_objects || !calls->visit_frames)
+		       ? calls->find_exception(space, thread, visitor, ret)
 		       : NULL;
 }
 
@@ -710,8 +719,8 @@ struct error *runtimes_visit_fiber_frames(const struct runtimes *list, const str
 {
 	struct object_space *space = runtimes_space(list, fiber->runtime);
 
-	return space && fiber->runtime->visit_fiber_frames
-		       ? fiber->runtime->visit_fiber_frames(space, fiber, visitor)
+	return space && fiber->runtime->fibers->visit_fiber_frames
+		       ? fiber->runtime->fibers->visit_fiber_frames(space, fiber, visitor)
 		       : NULL;
 }
 

@@ -38,8 +38,8 @@ static void follow_references(struct cursor *cursor, struct item *item)
 	const struct runtime *runtime = cursor->space->runtime;
 	uint64_t target;
 
-	for (int i = 0; i < MOST_REFERENCES && runtime->referent; i++) {
-		target = runtime->referent(cursor->space, &cursor->view, &item->link);
+	for (int i = 0; i < MOST_REFERENCES && runtime->links->referent; i++) {
+		target = runtime->links->referent(cursor->space, &cursor->view, &item->link);
 		if (!target)
 			return;
 		item->link = (struct object_link){ .target = target };
@@ -115,7 +115,7 @@ static bool visit(void *data, const struct object_link *link)
 	struct way *way = data;
 	struct cursor *cursor = way->cursor;
 	const struct runtime *runtime = cursor->space->runtime;
-	int item = runtime->item_of ? runtime->item_of(link) : OBJECT_ITEM;
+	int item = runtime->links->item_of ? runtime->links->item_of(link) : OBJECT_ITEM;
 	allocation_id target = object_find(cursor->space, link->target);
 
 	if (item == OBJECT_NO_ITEM || (item == OBJECT_KEY && way->is_behind) ||
@@ -127,7 +127,7 @@ static bool visit(void *data, const struct object_link *link)
 	cursor->path.state = way->state;
 	cursor->path.target = link->target;
 	cursor->text[0] = '\0';
-	if (!runtime->tell_step(&cursor->path, link))
+	if (!runtime->links->tell_step(&cursor->path, link))
 		return false;
 	if (item == OBJECT_ITEMS_BEHIND)
 		visit_behind(cursor, way, link);
@@ -145,7 +145,7 @@ static bool find(struct sql_cursor *base)
 	cursor->row = cursor->items.count = cursor->texts.count = 0;
 	cursor->read = SIZE_MAX;
 	cursor->space = runtimes_space_of(analysis_runtimes(base->sql->analysis), id);
-	if (!cursor->space || !cursor->space->runtime->tell_step)
+	if (!cursor->space || !cursor->space->runtime->links)
 		return false;
 	cursor->path = (struct object_path){
 		.text = cursor->text,

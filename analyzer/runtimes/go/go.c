@@ -487,13 +487,13 @@ static bool is_link(const struct object_space *space, allocation_id source, allo
 	       is_free(go, &go->objects.items[number], place);
 }
 
-DECLARE_SLOTS(go, find_exception);
+DECLARE_SLOTS(runtime_calls, go, find_exception);
 
 const struct runtime runtime_go = {
 	.name = "go",
 	.own_code = "runtime.",
 	.noting = &go_noting,
-	.find_exception = go_find_exception,
+	.calls = &(const struct runtime_calls){ .find_exception = go_find_exception },
 	.space_size = sizeof(struct go),
 	.open = open_space,
 	.release = release,

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-DECLARE_SLOTS(go, find_exception);
+DECLARE_SLOTS(runtime_calls, go, find_exception);
 
 enum { WORD = 8, PANIC = 32, MACHINE = 48, VALUE = 8, KIND = 23, KIND_BITS = 31, STRING = 24 };
 

@@ -313,7 +313,10 @@ typedef bool lua_local_visitor(void *data, const char *function, const char *nam
 bool lua_visit_locals(const struct lua *lua, struct view *view, uint64_t thread, bool all,
 		      lua_local_visitor *visit, void *data);
 
-#define LUA_SLOTS                                                                            \
-	lua, open, release, find_objects, is_collected, is_link, resolve, find_unused, text, \
-		visit_frames, find_globals, find_locals, visit_links, target_of, tell_step
-DECLARE_SLOTS(LUA_SLOTS);
+#define LUA_SLOTS \
+	lua, open, release, find_objects, is_collected, is_link, resolve, find_unused, text
+DECLARE_SLOTS(runtime, LUA_SLOTS);
+#define LUA_CALL_SLOTS lua, visit_frames
+DECLARE_SLOTS(runtime_calls, LUA_CALL_SLOTS);
+#define LUA_LINK_SLOTS lua, find_globals, find_locals, visit_links, target_of, tell_step
+DECLARE_SLOTS(runtime_links, LUA_LINK_SLOTS);

@@ -50,7 +50,8 @@ bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_sco
 /* The name of the function that the word is the tagged address of; false: it has none. */
 bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
 
-#define NODE_SLOTS                                                                               \
-	node, release, find_objects, is_link, find_unused, find_globals, visit_links, target_of, \
-		tell_step, visit_values, read_value
-DECLARE_SLOTS(NODE_SLOTS);
+#define NODE_SLOTS node, release, find_objects, is_link, find_unused
+DECLARE_SLOTS(runtime, NODE_SLOTS);
+#define NODE_LINK_SLOTS \
+	node, find_globals, visit_links, target_of, tell_step, visit_values, read_value
+DECLARE_SLOTS(runtime_links, NODE_LINK_SLOTS);

@@ -16,4 +16,6 @@ const struct runtime runtime_perl = {
 	.leaks_note =
 		"Perl is loaded, but no arenas of its values were found: cycles of references that it never frees are not among what is leaked",
 	FILL_SLOTS(PERL_SLOTS),
+	.calls = &(const struct runtime_calls){ FILL_SLOTS(PERL_CALL_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(PERL_LINK_SLOTS) },
 };

@@ -128,8 +128,11 @@ struct error *perl_find_parts(struct perl *perl);
 /* Learn where main programs are, and how names of variables are laid out. */
 void perl_learn_names(struct perl *perl);
 
-#define PERL_SLOTS                                                                           \
-	perl, release, find_objects, class_name, visit_bases, is_link, resolve, liveness,    \
-		known_leak, visit_frames, find_globals, find_locals, visit_links, tell_step, \
-		referent, read_value
-DECLARE_SLOTS(PERL_SLOTS);
+#define PERL_SLOTS \
+	perl, release, find_objects, class_name, visit_bases, is_link, resolve, liveness, known_leak
+DECLARE_SLOTS(runtime, PERL_SLOTS);
+#define PERL_CALL_SLOTS perl, visit_frames
+DECLARE_SLOTS(runtime_calls, PERL_CALL_SLOTS);
+#define PERL_LINK_SLOTS \
+	perl, find_globals, find_locals, visit_links, tell_step, referent, read_value
+DECLARE_SLOTS(runtime_links, PERL_LINK_SLOTS);

@@ -7,10 +7,14 @@
 
 #define PHP_SLOTS                                                                             \
 	php, release, find_objects, class_name, visit_bases, may_refer, is_link, find_unused, \
-		resolve, is_collecting, liveness, visit_code, visit_frames, find_globals,     \
-		find_locals, visit_links, target_of, tell_step, visit_members, visit_values,  \
-		item_of, referent
-DECLARE_SLOTS(PHP_SLOTS);
+		resolve, is_collecting, liveness, visit_code, visit_members
+DECLARE_SLOTS(runtime, PHP_SLOTS);
+#define PHP_CALL_SLOTS php, visit_frames
+DECLARE_SLOTS(runtime_calls, PHP_CALL_SLOTS);
+#define PHP_LINK_SLOTS                                                                            \
+	php, find_globals, find_locals, visit_links, target_of, tell_step, visit_values, item_of, \
+		referent
+DECLARE_SLOTS(runtime_links, PHP_LINK_SLOTS);
 
 /* The slot read_value. */
 bool php_read_value_of(struct object_space *space, struct view *view,

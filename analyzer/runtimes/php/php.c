@@ -14,7 +14,9 @@ const struct runtime runtime_php = {
 	.is_counted = true,
 	.counts_words = true,
 	FILL_SLOTS(PHP_SLOTS),
-	.read_value = php_read_value_of,
+	.calls = &(const struct runtime_calls){ FILL_SLOTS(PHP_CALL_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(PHP_LINK_SLOTS),
+						.read_value = php_read_value_of },
 };
 
 static void inspect_elements(struct reader *reader, const struct subject *subject)

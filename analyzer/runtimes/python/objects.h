@@ -7,6 +7,10 @@
 
 #define PYTHON_SLOTS                                                                               \
 	python, release, find_objects, class_name, visit_bases, may_refer, is_link, is_collecting, \
-		liveness, known_leak, visit_frames, find_exception, find_globals, find_locals,     \
-		visit_links, target_of, tell_step, visit_tasks, item_of, read_value
-DECLARE_SLOTS(PYTHON_SLOTS);
+		liveness, known_leak
+DECLARE_SLOTS(runtime, PYTHON_SLOTS);
+#define PYTHON_CALL_SLOTS python, visit_frames, find_exception, visit_tasks
+DECLARE_SLOTS(runtime_calls, PYTHON_CALL_SLOTS);
+#define PYTHON_LINK_SLOTS \
+	python, find_globals, find_locals, visit_links, target_of, tell_step, item_of, read_value
+DECLARE_SLOTS(runtime_links, PYTHON_LINK_SLOTS);

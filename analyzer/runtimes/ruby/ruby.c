@@ -82,6 +82,9 @@ const struct runtime runtime_ruby = {
 		"Ruby is loaded, but no pages of its objects were found: what they refer to is not leaked, though Ruby may have dropped them",
 	.teardown = { "ruby_vm_destruct", "ruby_run_node" },
 	FILL_SLOTS(RUBY_SLOTS),
+	.fibers = &(const struct runtime_fibers){ FILL_SLOTS(RUBY_FIBER_SLOTS) },
+	.calls = &(const struct runtime_calls){ FILL_SLOTS(RUBY_CALL_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(RUBY_LINK_SLOTS) },
 };
 
 /*

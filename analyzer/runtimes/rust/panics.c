@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <string.h>
 
-DECLARE_SLOTS(rust, find_exception);
+DECLARE_SLOTS(runtime_calls, rust, find_exception);
 
 enum { WORD = 8, TEXT_SIZE = 16, STRING_SIZE = 24, MOST_TEXT = 4096 };
 

@@ -148,7 +148,7 @@ static struct error *find_objects(struct object_space *space, struct debug *debu
 	return NULL;
 }
 
-DECLARE_SLOTS(rust, find_exception);
+DECLARE_SLOTS(runtime_calls, rust, find_exception);
 
 const struct runtime runtime_rust = {
 	.name = "rust",
@@ -158,5 +158,5 @@ const struct runtime runtime_rust = {
 	.release = release,
 	.find_objects = find_objects,
 	.slim = true,
-	.find_exception = rust_find_exception,
+	.calls = &(const struct runtime_calls){ .find_exception = rust_find_exception },
 };

@@ -77,7 +77,7 @@ static const struct runtime runtime_toy = {
 	.find_objects = find_objects,
 	.class_name = class_name,
 	.visit_bases = visit_bases,
-	.field_name = field_name,
+	.layout = &(const struct runtime_layout){ .field_name = field_name },
 	.may_refer = may_refer,
 	.liveness = liveness,
 };
