@@ -137,6 +137,7 @@ const struct range_kind range_kind_threads = {
 		{ "instruction at", VALUE_ADDRESS, .heading = "PC" }, { "in module", VALUE_TEXT },
 		{ "in function", VALUE_TEXT }, { "ended by", VALUE_TEXT }),
 	.contiguous = true,
+	.calls = RANGE_OF_THREAD,
 	.at = thread_range,
 	.write = threads_write,
 };
@@ -294,6 +295,7 @@ const struct range_kind range_kind_fibers = {
 		       { "size", VALUE_BYTES }, { "live", VALUE_BYTES }, { "state", VALUE_TEXT },
 		       { "thread", VALUE_NUMBER }, { "name", VALUE_TEXT }),
 	.contiguous = true,
+	.calls = RANGE_OF_FIBER,
 	.at = fiber_range,
 	.write = write_fiber,
 };

@@ -43,12 +43,18 @@ struct ranges {
 	void *details; /* data of the kind */
 };
 
+/* The calls in a range that is a stack: its number is that of a thread or a fiber. */
+enum range_calls { RANGE_HAS_NO_CALLS, RANGE_OF_THREAD, RANGE_OF_FIBER };
+
 struct range_kind {
-	const char *noun;   /* in the plural, as "writable ranges" */
-	struct table table; /* the columns of a list of them */
-	bool contiguous;    /* size bytes from start on are it, and all of it */
-	bool skips;	    /* its arguments say what to skip */
-	enum stage needs;   /* to write a row, besides what the set needs */
+	const char *noun;	/* in the plural, as "writable ranges" */
+	struct table table;	/* the columns of a list of them */
+	bool contiguous;	/* size bytes from start on are it, and all of it */
+	bool skips;		/* its arguments say what to skip */
+	bool spans;		/* of a search: its arguments are a range of values, not one */
+	bool is_relative;	/* of a search: for distances, as in code, not for words */
+	enum range_calls calls; /* that describe it */
+	enum stage needs;	/* to write a row, besides what the set needs */
 
 	/* The number-th; false: there are no more. Without it, collect adds the ranges to ret. */
 	bool (*at)(const struct analysis *analysis, size_t number, struct range *ret);

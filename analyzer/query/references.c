@@ -50,14 +50,14 @@ static struct error *collect(struct analysis *analysis, const struct set_argumen
 	const struct range_kind *kind = arguments->set->ranges;
 	uint64_t start = arguments->values[0], end = arguments->values[1];
 	struct search search = {
-		.kind = kind == &range_kind_relrefs			 ? SEARCH_RELATIVE
+		.kind = kind->is_relative				 ? SEARCH_RELATIVE
 			: image_word_size(analysis_image(analysis)) == 4 ? SEARCH_WORDS_32
 									 : SEARCH_WORDS,
 		.first = start,
-		.span = kind == &range_kind_rangerefs ? end - start : 1,
+		.span = kind->spans ? end - start : 1,
 	};
 
-	if (kind == &range_kind_rangerefs && start >= end)
+	if (kind->spans && start >= end)
 		return error_create(ERROR_USAGE,
 				    "the range from 0x%" PRIx64 " up to 0x%" PRIx64
 				    ", its excluded end, is empty",
@@ -93,7 +93,7 @@ static const char *hit_group(const struct analysis *analysis, const struct range
 
 const struct range_kind range_kind_pointers = HITS("pointers", "pointer", .collect = collect);
 const struct range_kind range_kind_rangerefs =
-	HITS("range references", "reference", .collect = collect);
+	HITS("range references", "reference", .collect = collect, .spans = true);
 const struct range_kind range_kind_relrefs =
-	HITS("relative references", "reference", .collect = collect);
+	HITS("relative references", "reference", .collect = collect, .is_relative = true);
 const struct range_kind range_kind_matches = HITS("matches", "match");

@@ -52,6 +52,7 @@ static const struct set
 			{ "leakroots",
 			  "where leaks happened: leaked allocations not reachable from another leak",
 			  STAGE_LEAKS, .select = select_leakroots,
+			  .summary_of = SUMMARY_OF_LEAK_ROOTS,
 			  .example = "summarize leakroots\n"
 				     "explain leakroots --sort-by bytes --limit 3",
 			  .description =
@@ -174,13 +175,13 @@ static const struct set
 			{ "chain",
 			  "a chain of allocations: the one at the address, then the one that its word at the offset points into, and so on",
 			  STAGE_HEAP, .arguments = "ADDRESS OFFSET", .select = select_chain,
-			  .example = "list chain 55d0c0ffee10 8 --limit 10",
+			  .is_ordered = true, .example = "list chain 55d0c0ffee10 8 --limit 10",
 			  .description =
 				  "This follows a linked list if the offset is that of its next pointer. It ends where the target is not a used allocation, and at a cycle, which is reported." },
 			{ "reversechain",
 			  "a chain backwards: the one at the address, then the one whose word at the source offset points to its target offset, and so on",
 			  STAGE_INCOMING, .arguments = "ADDRESS SOURCE_OFFSET TARGET_OFFSET",
-			  .select = select_chain, .choice = CHOICE_BACKWARDS,
+			  .select = select_chain, .is_ordered = true, .choice = CHOICE_BACKWARDS,
 			  .example = "list reversechain 55d0c0ffee10 8 0 --limit 10", .description = "From an element of a linked list back to its predecessors. It ends where no allocation, or more than one, refers to the last one in that way, and at a cycle." },
 			{ "duplicates",
 			  "used allocations with the same contents as one at a lower address",
@@ -276,7 +277,7 @@ static const struct set
 				  "Code refers to variables and functions by a signed distance from the byte after the reference." },
 			{ "iseqs",
 			  "compiled methods, blocks and bodies of classes of Ruby, functions of PHP",
-			  STAGE_OBJECTS, .select = select_code,
+			  STAGE_OBJECTS, .select = select_code, .summary_of = SUMMARY_OF_CODE,
 			  .example = "summarize iseqs\n"
 				     "list iseqs --sort-by bytes --limit 10",
 			  .description =

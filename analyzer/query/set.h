@@ -18,6 +18,9 @@
 typedef struct error *set_selector(struct analysis *analysis, const struct set_arguments *arguments,
 				   struct members *ret);
 
+/* The groups of 'summarize', if the set alone is asked for. */
+enum set_summary { SUMMARY_OF_KINDS, SUMMARY_OF_LEAK_ROOTS, SUMMARY_OF_CODE };
+
 struct set {
 	const char *name;
 	const char *summary; /* a noun phrase */
@@ -27,6 +30,9 @@ struct set {
 	enum live_state state;
 	set_selector *select;
 	const struct range_kind *ranges;
+
+	enum set_summary summary_of;
+	bool is_ordered; /* members have an order of their own */
 
 	const char *arguments; /* the arguments, as "ADDRESS OFFSET"; or NULL */
 	uint32_t choice;       /* meaning depends on select; see its comment */

@@ -194,6 +194,12 @@ static struct error *find_lost_counts(struct page *page, bool *ret)
 	return NULL;
 }
 
+static char *tree_line(const struct owner_tree_limits *limits)
+{
+	return format_text("tree --depth %" PRIu64 " --top %" PRIu64 " --min-retained %" PRIu64,
+			   limits->depth, limits->top, limits->least);
+}
+
 static const struct section {
 	const char *title, *text;
 	/* The command of a page of text, and in HTML; NULL: not there. */
@@ -201,6 +207,8 @@ static const struct section {
 	struct error *(*write)(struct page *page,
 			       const char *words);		 /* NULL: as the command does */
 	struct error *(*is_there)(struct page *page, bool *ret); /* NULL: it always is */
+	/* The command with the limits of the page; NULL: the command as it stands. */
+	char *(*limit)(const struct owner_tree_limits *limits);
 } sections[] = {
 	{ "Overview", NULL, NULL, "", write_overview },
 	{ "What leaked", "Nothing refers to these any more, so the program cannot free them.",
@@ -211,7 +219,7 @@ static const struct section {
 	  find_lost_counts },
 	{ "Who holds the memory",
 	  "Each line is what the line above alone holds, large objects by themselves, others by kind; 'retained' is what would be freed with it.",
-	  "tree", "tree", write_tree },
+	  "tree", "tree", write_tree, .limit = tree_line },
 	{ "What the memory is", NULL, "top --limit 10",
 	  "summarize used --sort-by bytes --limit 300", NULL },
 	{ "What each byte is used for", NULL, NULL, "bill", NULL },
@@ -247,17 +255,10 @@ static struct error *write_growth(struct analysis *analysis,
 	return run_words(analysis, words, arguments->path_count + 1, report);
 }
 
-static char *tree_line(const struct owner_tree_limits *limits)
-{
-	return format_text("tree --depth %" PRIu64 " --top %" PRIu64 " --min-retained %" PRIu64,
-			   limits->depth, limits->top, limits->least);
-}
-
 static struct error *write_section(struct page *page, const struct section *section,
 				   const char *words)
 {
-	_cleanup_(free) char *line =
-		section->write == write_tree ? tree_line(&page->limits) : strdup(words);
+	_cleanup_(free) char *line = section->limit ? section->limit(&page->limits) : strdup(words);
 
 	TRY_MEMORY(line);
 	begin_section(page->report, section->title, section->text, line);

@@ -576,9 +576,9 @@ static struct error *summarize_run(struct analysis *analysis, const void *argume
 	if (sorted.sort == SORT_DEFAULT && !report->chap)
 		sorted.sort = SORT_BYTES;
 	if (query->term_count == 1 && query->extensions.count == 0 &&
-	    query->set->select == select_leakroots)
+	    query->set->summary_of == SUMMARY_OF_LEAK_ROOTS)
 		return root_rows(analysis, query, selection->sizes, report);
-	if (query->term_count == 1 && query->set->select == select_code)
+	if (query->term_count == 1 && query->set->summary_of == SUMMARY_OF_CODE)
 		return code_rows(analysis, query, report);
 	if (query->set->ranges)
 		return summarize_ranges(analysis, query, report);

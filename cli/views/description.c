@@ -634,13 +634,14 @@ static struct error *describe_allocations(struct describer *describer,
 static void describe_range(struct describer *describer, struct range range)
 {
 	struct analysis *analysis = describer->analysis;
+	enum range_calls calls = describer->selection->query.set->ranges->calls;
 	struct place place;
 
-	if (describer->selection->query.set->ranges == &range_kind_threads) {
+	if (calls == RANGE_OF_THREAD) {
 		thread_describe(analysis, (uint32_t)range.number, describer->report);
 		return;
 	}
-	if (describer->selection->query.set->ranges == &range_kind_fibers) {
+	if (calls == RANGE_OF_FIBER) {
 		fiber_describe(analysis, range.number, SHOWN_CALLS, describer->report);
 		describer->error = fiber_write_frames(analysis, range.number, SHOWN_CALLS, false,
 						      describer->report);

@@ -238,7 +238,7 @@ void selection_release(void *arguments)
 static bool has_order(const struct set_query *query)
 {
 	return query->set->ranges || query->comment_extensions || query->extensions.count ||
-	       query->set->select == select_chain;
+	       query->set->is_ordered;
 }
 
 bool selection_shorten(void *arguments, uint64_t count)
