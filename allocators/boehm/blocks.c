@@ -294,14 +294,14 @@ static enum boehm_variant vote_variant(const struct collector *collector, const 
 {
 	const struct boehm_block *blocks = collector->blocks.items;
 	size_t votes[VARIANT_C + 1] = { 0 };
-	enum boehm_variant best = VARIANT_B, told;
+	enum boehm_variant best = VARIANT_B, variant;
 
 	for (size_t i = 0; i < collector->blocks.count; i++)
-		if (tell_variant(collector, image, &blocks[i], &told))
-			votes[told]++;
-	for (told = VARIANT_A; told <= VARIANT_C; told++)
-		if (votes[told] > votes[best])
-			best = told;
+		if (tell_variant(collector, image, &blocks[i], &variant))
+			votes[variant]++;
+	for (variant = VARIANT_A; variant <= VARIANT_C; variant++)
+		if (votes[variant] > votes[best])
+			best = variant;
 	return best;
 }
 

@@ -15,7 +15,7 @@ struct counting {
 	const struct bitmap *garbage; /* may be NULL */
 	bool nested;		      /* some heap is in another */
 	struct progress *progress;
-	uint64_t told;
+	uint64_t reported;
 	size_t hint;	  /* for sums */
 	size_t kind_hint; /* for kinds of free blocks */
 
@@ -160,7 +160,7 @@ static struct error *count_region(void *data, row_number number, uint64_t start,
 			count_block(counting, id,
 				    (struct block){ range.start, range.end - range.start,
 						    allocation_state(index, id) });
-		TRY(progress_check_at(counting->progress, id, &counting->told));
+		TRY(progress_check_at(counting->progress, id, &counting->reported));
 	}
 	count_to(counting, ACCOUNT_BOOKKEEPING, end);
 	return NULL;

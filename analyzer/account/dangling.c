@@ -117,13 +117,13 @@ static bool leads_to_freed(const struct search *search, allocation_id owner)
 static struct error *count_owners(struct search *search, const struct bitmap *owners)
 {
 	struct progress *progress = analysis_progress(search->analysis);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	progress_begin(progress, "finding dangling references", owners->count);
 	bitmap_for_each(id, owners) {
 		if (leads_to_freed(search, (allocation_id)id))
 			TRY(count_owner(search, (allocation_id)id));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	return NULL;
 }

@@ -13,7 +13,7 @@ struct unit_search {
 	ARRAY(allocation_id) used; /* of the unit under way */
 	struct progress *progress;
 	uint64_t seen;
-	uint64_t told;
+	uint64_t reported;
 };
 
 void units_deinit(struct units *units)
@@ -49,7 +49,7 @@ static struct error *count_blocks(struct unit_search *search, const struct heap_
 			TRY(array_append(&search->used, (allocation_id)id));
 		set_total_add(bitmap_get(allocation_used(search->index), id) ? ret_used : ret_free,
 			      one);
-		TRY(progress_check_at(search->progress, search->seen++, &search->told));
+		TRY(progress_check_at(search->progress, search->seen++, &search->reported));
 	}
 	return NULL;
 }

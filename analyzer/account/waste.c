@@ -207,7 +207,7 @@ static struct error *count_all(struct search *search)
 {
 	struct progress *progress = analysis_progress(search->analysis);
 	struct bitmap *wasteful = &search->partial;
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	bitmap_or(wasteful, &search->found->zeros);
 	bitmap_or(wasteful, &search->found->duplicates.copies);
@@ -215,7 +215,7 @@ static struct error *count_all(struct search *search)
 	progress_begin(progress, "naming allocations", wasteful->count);
 	bitmap_for_each(id, wasteful) {
 		TRY(count_allocation(search, (allocation_id)id));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	for (unsigned int i = 0; i < search->threads; i++)
 		TRY(count_tails(search, &search->lookers[i]));

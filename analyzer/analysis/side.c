@@ -71,7 +71,7 @@ static void repeat_findings(struct analysis *analysis, const struct kept_stage *
 {
 	struct findings *findings = &analysis->findings;
 	struct side_array array;
-	size_t told[FINDING_WEIGHTS] = { 0 };
+	size_t reported[FINDING_WEIGHTS] = { 0 };
 	const char *text, *end;
 
 	error_destroy(side_file_find(analysis->side_file, SIDE_FINDINGS, &array));
@@ -87,12 +87,12 @@ static void repeat_findings(struct analysis *analysis, const struct kept_stage *
 		if (!next || next == text)
 			break;
 		findings_add(findings, weight, "%s", text + 1);
-		told[weight]++;
+		reported[weight]++;
 		text = next + 1;
 	}
 	for (size_t i = 0; i < FINDING_WEIGHTS; i++)
-		if (kept->weighed[i] > told[i])
-			findings->weighed[i] += kept->weighed[i] - told[i];
+		if (kept->weighed[i] > reported[i])
+			findings->weighed[i] += kept->weighed[i] - reported[i];
 }
 
 struct error *analysis_load_stage(struct analysis *analysis, enum stage stage, bool *ret_loaded)

@@ -91,7 +91,7 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 	const struct image *image = reader->signatures.view.image;
 	size_t count = allocation_count(index);
 	struct memory_range ranges[AHEAD] = { 0 };
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	for (size_t next = 0; next < count + AHEAD; next++) {
 		struct memory_range range = ranges[next % AHEAD];
@@ -101,7 +101,7 @@ static struct error *read_all(struct reader *reader, struct progress *progress)
 		if (next < AHEAD)
 			continue;
 		TRY(read_one(reader, next - AHEAD, range));
-		TRY(allocations_check(image, index, progress, next - AHEAD, &told));
+		TRY(allocations_check(image, index, progress, next - AHEAD, &reported));
 	}
 	return NULL;
 }

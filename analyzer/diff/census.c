@@ -186,7 +186,7 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 	const struct bitmap *used = allocation_used(index);
 	const uint32_t *numbers = census->numbers.items;
 	struct progress *progress = analysis_progress(census->analysis);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 	size_t hint = 0;
 
 	progress_begin(progress, "counting allocations", used->count);
@@ -202,7 +202,7 @@ static struct error *visit_all(struct census *census, census_visitor visit, void
 			TRY(count_key(census, find_key(census, id, size), size, &number));
 		if (visit)
 			TRY(visit(data, id, range, number));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	return NULL;
 }
@@ -335,13 +335,13 @@ static struct error *count_owners(struct census *census)
 	};
 	size_t count = dominators_count(finder.tree);
 	struct error *error = NULL;
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	progress_begin(progress, "finding owners", count);
 	for (size_t i = 0; !error && i < count; i++) {
 		error = count_position(&finder, i);
 		if (!error)
-			error = progress_check_at(progress, i, &told);
+			error = progress_check_at(progress, i, &reported);
 	}
 	return error;
 }

@@ -116,7 +116,7 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 	const struct components *components = finder->components;
 	uint32_t count = component_count(components), *owner;
 	size_t members = component_member_count(components);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	TRY(memory_resize(owners, (count + (size_t)1) * sizeof(*owner)));
 	owner = owners->bytes;
@@ -133,7 +133,7 @@ static struct error *find_owners(const struct finder *finder, struct leaks *leak
 		add_owned(leaks, finder, owner[number], begin, end);
 		for (size_t i = begin; i < end; i++)
 			hand_down(finder, component_member(components, i), owner);
-		TRY(progress_check_at(finder->progress, members - begin, &told));
+		TRY(progress_check_at(finder->progress, members - begin, &reported));
 	}
 	return NULL;
 }

@@ -132,12 +132,12 @@ static struct error *find_sources(struct finder *finder, const struct bitmap *wa
 	const struct dominators *tree = finder->input->dominators;
 	struct source source = { 0 };
 	size_t end = 0;
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	table_release(&finder->sources);
 	progress_begin(finder->input->progress, "finding shared memory", dominators_count(tree));
 	for (size_t i = 0; i < dominators_count(tree); i++) {
-		TRY(progress_check_at(finder->input->progress, i, &told));
+		TRY(progress_check_at(finder->input->progress, i, &reported));
 		if (i == end) {
 			end = dominators_end(tree, i);
 			source.top = dominators_at(tree, i);

@@ -80,11 +80,11 @@ static struct error *collect(struct collector *collector, const struct graph *gr
 			     const struct bitmap *sources, const struct bitmap *targets,
 			     struct progress *progress)
 {
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	progress_begin(progress, "finding referrers", graph->count);
 	bitmap_for_each(id, sources) {
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 		TRY(collect_row(collector, graph, targets, (allocation_id)id));
 	}
 	return NULL;

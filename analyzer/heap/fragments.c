@@ -110,7 +110,7 @@ static struct error *visit_region(struct page_walk *walk, const struct heap_regi
 				  struct progress *progress)
 {
 	size_t end = region->first + (size_t)region->count, hint = 0;
-	uint64_t told = region->first;
+	uint64_t reported = region->first;
 
 	TRY(mark_border(walk, region, region->start));
 	for (size_t id = region->first; id < end; id++) {
@@ -118,7 +118,7 @@ static struct error *visit_region(struct page_walk *walk, const struct heap_regi
 			allocation_range_near(walk->index, (allocation_id)id, &hint);
 
 		TRY(add_block(walk, region->arena, (allocation_id)id, range));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	return mark_border(walk, region, region->end);
 }
@@ -211,7 +211,7 @@ static struct error *count_region(const struct survey *survey, const struct heap
 	const struct bitmap *used = allocation_used(survey->index);
 	const struct bitmap *cached = allocation_cached(survey->index);
 	size_t end = region->first + (size_t)region->count, hint = 0, cell = 0;
-	uint64_t told = region->first;
+	uint64_t reported = region->first;
 
 	for (size_t id = region->first; id < end; id++) {
 		struct memory_range range =
@@ -225,7 +225,7 @@ static struct error *count_region(const struct survey *survey, const struct heap
 		} else {
 			add_free(arena, size, bitmap_get(cached, id));
 		}
-		TRY(progress_check_at(survey->progress, id, &told));
+		TRY(progress_check_at(survey->progress, id, &reported));
 	}
 	return NULL;
 }
@@ -305,7 +305,7 @@ static uint64_t *fate_of_zeros(const struct survey *survey, bool hole, struct pa
 static struct page_bytes count_pages(struct survey *survey, uint64_t start, uint64_t end)
 {
 	struct page_bytes pages = { 0 };
-	uint64_t told = start, next;
+	uint64_t reported = start, next;
 
 	for (uint64_t page = start; page < end && !survey->interrupted; page = next) {
 		bool missing = !image_bytes(survey->image, page, &next);
@@ -323,7 +323,7 @@ static struct page_bytes count_pages(struct survey *survey, uint64_t start, uint
 		}
 		next = next < end ? next : end;
 		*fate += next - page;
-		survey->interrupted = !progress_pass(survey->progress, next, &told);
+		survey->interrupted = !progress_pass(survey->progress, next, &reported);
 	}
 	return pages;
 }

@@ -19,7 +19,7 @@ static const uint64_t LEAST_FILE = UINT64_C(1) << 32; /* of makers by file and l
 
 struct grouping {
 	struct analysis *analysis;
-	const struct made_calls *calls; /* or NULL */
+	const struct maker_calls *calls; /* or NULL */
 	const struct types *types;
 	struct tally_table makers; /* by recorded calls, or by file and line */
 	struct tally_table groups; /* by key */
@@ -70,17 +70,17 @@ static struct error *add_members(struct grouping *grouping)
 	struct progress *progress = analysis_progress(grouping->analysis);
 	const struct bitmap *collectable =
 		allocation_having(analysis_index(grouping->analysis), TRAIT_MANAGED);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	progress_begin(progress, "grouping", grouping->types->live.count);
 	bitmap_for_each(id, &grouping->types->live) {
 		TRY(add_member(grouping, (allocation_id)id, collectable));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	return NULL;
 }
 
-void made_list_deinit(struct made_list *lines)
+void made_list_deinit(struct maker_list *lines)
 {
 	for (size_t i = 0; i < lines->count; i++) {
 		free(lines->list[i].type);
@@ -121,7 +121,8 @@ static char *name_makers(const struct grouping *grouping, uint64_t class)
 	return NULL;
 }
 
-static struct error *name_line(const struct grouping *grouping, uint64_t key, struct made *line)
+static struct error *name_line(const struct grouping *grouping, uint64_t key,
+			       struct maker_count *line)
 {
 	uint32_t type = (uint32_t)key;
 	uint64_t maker = key >> MAKER_SHIFT;
@@ -143,29 +144,29 @@ static struct error *name_line(const struct grouping *grouping, uint64_t key, st
 	return line->type ? NULL : &error_no_memory;
 }
 
-static int compare_details(const struct made *left, const struct made *right)
+static int compare_details(const struct maker_count *left, const struct maker_count *right)
 {
 	return left->detail && right->detail ? strcmp(left->detail, right->detail) : 0;
 }
 
-DEFINE_COMPARE(compare_lines, struct made, DESCENDING(bytes), DESCENDING(count), ALPHABETICAL(type),
-	       AS_BY(compare_details))
-DEFINE_COMPARE(compare_makers, struct made, ALPHABETICAL(type), AS_BY(compare_details))
+DEFINE_COMPARE(compare_lines, struct maker_count, DESCENDING(bytes), DESCENDING(count),
+	       ALPHABETICAL(type), AS_BY(compare_details))
+DEFINE_COMPARE(compare_makers, struct maker_count, ALPHABETICAL(type), AS_BY(compare_details))
 
-static bool is_alike(const struct made *left, const struct made *right)
+static bool is_alike(const struct maker_count *left, const struct maker_count *right)
 {
 	return strcmp(left->type, right->type) == 0 && left->detail && right->detail &&
 	       strcmp(left->detail, right->detail) == 0;
 }
 
 /* Make one line of those that read alike, and leave out those with fewer bytes. */
-static void join_lines(struct made_list *lines, uint64_t least)
+static void join_lines(struct maker_list *lines, uint64_t least)
 {
 	size_t kept = 0;
 
 	SORT(lines->list, lines->count, compare_makers);
 	for (size_t i = 0; i < lines->count; i++) {
-		struct made line = lines->list[i];
+		struct maker_count line = lines->list[i];
 
 		for (; i + 1 < lines->count && is_alike(&line, &lines->list[i + 1]); i++) {
 			line.count += lines->list[i + 1].count;
@@ -184,12 +185,12 @@ static void join_lines(struct made_list *lines, uint64_t least)
 	SORT(lines->list, lines->count, compare_lines);
 }
 
-static struct error *make_lines(const struct grouping *grouping, struct made_list *lines)
+static struct error *make_lines(const struct grouping *grouping, struct maker_list *lines)
 {
 	lines->list = calloc(grouping->groups.count + 1, sizeof(*lines->list));
 	TRY_MEMORY(lines->list);
 	array_for_each(tally, &grouping->groups) {
-		struct made *line = &lines->list[lines->count++];
+		struct maker_count *line = &lines->list[lines->count++];
 
 		line->count = tally->count;
 		line->bytes = tally->bytes;
@@ -198,8 +199,8 @@ static struct error *make_lines(const struct grouping *grouping, struct made_lis
 	return NULL;
 }
 
-struct error *made_list_find(struct analysis *analysis, const struct made_calls *calls,
-			     uint64_t least, struct made_list *ret)
+struct error *made_list_find(struct analysis *analysis, const struct maker_calls *calls,
+			     uint64_t least, struct maker_list *ret)
 {
 	_cleanup_(types_deinit) struct types types = { 0 };
 	struct grouping grouping = {

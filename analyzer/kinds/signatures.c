@@ -19,7 +19,7 @@ struct error *signatures_count(struct analysis *analysis, struct tally_table *re
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
 	struct progress *progress = analysis_progress(analysis);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	TRY(analysis_need(analysis, STAGE_SIGNATURES));
 	ret->memory.account = analysis_account(analysis);
@@ -34,7 +34,7 @@ struct error *signatures_count(struct analysis *analysis, struct tally_table *re
 
 		if (signature)
 			TRY(tally_add(ret, tally));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	array_sort(ret, tally_compare_counts);
 	return NULL;

@@ -29,7 +29,7 @@ static struct error *count_all(struct finder *finder)
 	struct progress *progress = analysis_progress(finder->analysis);
 	const struct allocation_index *index = analysis_index(finder->analysis);
 	uint32_t *groups = finder->found->groups.items;
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	progress_begin(progress, "naming allocations", finder->found->live.count);
 	bitmap_for_each(id, &finder->found->live) {
@@ -43,7 +43,7 @@ static struct error *count_all(struct finder *finder)
 		if (key == KIND_UNKNOWN)
 			continue;
 		TRY(tally_add_numbered(&finder->tallies, tally, &groups[id]));
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	return NULL;
 }

@@ -381,7 +381,7 @@ static struct error *walk(struct finder *finder)
 {
 	struct progress *progress = analysis_progress(finder->analysis);
 	size_t count = dominators_count(finder->tree), next, ahead = 0;
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	progress_begin(progress, "finding largest holders", count);
 	for (size_t i = 0; i < count; i = next) {
@@ -394,7 +394,7 @@ static struct error *walk(struct finder *finder)
 			finder->path.count--;
 		TRY(is_heavy ? add_heavy(finder, i, retained) : add_content(finder, i, retained));
 		next = is_heavy ? i + 1 : end;
-		TRY(progress_check_at(progress, i, &told));
+		TRY(progress_check_at(progress, i, &reported));
 	}
 	return NULL;
 }

@@ -82,7 +82,7 @@ static struct error *name_all(struct builder *builder)
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct bitmap *used = allocation_used(index);
 	struct progress *progress = analysis_progress(analysis);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 	size_t hint = 0;
 
 	progress_begin(progress, "finding kinds", used->count);
@@ -90,7 +90,7 @@ static struct error *name_all(struct builder *builder)
 		struct memory_range range;
 		kind_key key = KIND_UNKNOWN;
 
-		TRY(allocations_check(analysis_image(analysis), index, progress, id, &told));
+		TRY(allocations_check(analysis_image(analysis), index, progress, id, &reported));
 		if (!bitmap_get(used, id) && !bitmap_get(builder->members, id))
 			continue;
 		range = allocation_range_near(index, (allocation_id)id, &hint);

@@ -377,7 +377,7 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 	size = MIN(size, known);
 	for (uint64_t offset = 0; size - offset >= word;) {
 		struct annotation annotation;
-		uint64_t told;
+		uint64_t covered;
 
 		TRY(progress_glance(progress));
 		place.address = start + offset;
@@ -385,12 +385,12 @@ struct error *annotate(struct annotating *annotating, allocation_id id,
 		place.count = MIN(place.count, STRING_WORDS);
 		for (size_t i = 0; i < place.count; i++)
 			place.words[i] = load_word(bytes + offset + i * word, word);
-		told = annotate_place(annotating, &place, offset, &annotation);
+		covered = annotate_place(annotating, &place, offset, &annotation);
 		if (annotating->text.failed)
 			return &error_no_memory;
-		if (told && !found(data, &annotation))
+		if (covered && !found(data, &annotation))
 			return NULL;
-		offset += told ? told : word;
+		offset += covered ? covered : word;
 	}
 	return NULL;
 }

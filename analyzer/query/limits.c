@@ -111,7 +111,7 @@ static struct error *is_within(struct counting *counting, allocation_id id, bool
 static struct error *narrow(struct counting *counting, struct progress *progress,
 			    struct bitmap *members)
 {
-	uint64_t told = 0;
+	uint64_t reported = 0;
 	bool taken;
 
 	progress_begin(progress, "counting references", members->count);
@@ -119,7 +119,7 @@ static struct error *narrow(struct counting *counting, struct progress *progress
 		TRY(is_within(counting, (allocation_id)id, &taken));
 		if (!taken)
 			bitmap_clear(members, id);
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 	}
 	return NULL;
 }

@@ -333,7 +333,7 @@ static struct error *memprof_graph(struct analysis *analysis,
 	return write_holders(&chart, arguments->levels, objects.bytes, count);
 }
 
-static void write_lines(const struct made_list *lines, struct report *report)
+static void write_lines(const struct maker_list *lines, struct report *report)
 {
 	/* Bytes are a count: decimal, as scripts expect it. */
 	static const struct table table = TABLE(
@@ -369,7 +369,7 @@ static void write_blanks(struct report *report, size_t widest, uint64_t number)
 	report_add(report, blanks + sizeof(blanks) - 1 - count);
 }
 
-static void write_pretty(const struct made_list *lines, struct report *report)
+static void write_pretty(const struct maker_list *lines, struct report *report)
 {
 	static const struct table table = TABLE(
 		"allocations",
@@ -421,9 +421,9 @@ static struct error *memprof_allocations(struct analysis *analysis,
 					 const struct memprof_arguments *arguments,
 					 struct report *report)
 {
-	_cleanup_(made_list_deinit) struct made_list lines = { 0 };
+	_cleanup_(made_list_deinit) struct maker_list lines = { 0 };
 	_cleanup_(callers_deinit) struct callers callers = { 0 };
-	const struct made_calls calls = { find_calls, name_calls, &callers };
+	const struct maker_calls calls = { find_calls, name_calls, &callers };
 	struct error *error;
 
 	TRY(callers_find(analysis, &callers));

@@ -274,11 +274,11 @@ static struct error *start_program(struct soak *soak)
 {
 	char **program = soak->options.program;
 	pid_t heapcore = getpid();
-	int failure = 0, told[2];
+	int failure = 0, reported[2];
 
 	if (soak->options.stacks)
 		TRY(preload_unpack(&soak->preload));
-	if (pipe2(told, O_CLOEXEC) < 0)
+	if (pipe2(reported, O_CLOEXEC) < 0)
 		return error_system("a pipe");
 	soak->process = fork();
 	if (soak->process == 0) {
@@ -288,13 +288,13 @@ static struct error *start_program(struct soak *soak)
 		if (getppid() == heapcore)
 			become(program[0], program);
 		failure = errno;
-		_exit(write(told[1], &failure, sizeof(failure)) < 0);
+		_exit(write(reported[1], &failure, sizeof(failure)) < 0);
 	}
-	close(told[1]);
+	close(reported[1]);
 	soak->is_started = soak->process > 0;
-	if (soak->is_started && read(told[0], &failure, sizeof(failure)) != sizeof(failure))
+	if (soak->is_started && read(reported[0], &failure, sizeof(failure)) != sizeof(failure))
 		failure = 0;
-	close(told[0]);
+	close(reported[0]);
 	if (failure)
 		return error_create(ERROR_USAGE, "%s: %s", program[0], strerror(failure));
 	return soak->is_started ? watch_end(soak) : error_system("a process");

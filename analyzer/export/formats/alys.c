@@ -98,7 +98,7 @@ static struct error *write_records(const struct export *export, struct callers *
 {
 	const struct allocation_index *index = analysis_index(export->analysis);
 	struct progress *progress = analysis_progress(export->analysis);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 	size_t hint = 0;
 
 	progress_begin(progress, "writing allocations", export->members->count);
@@ -106,7 +106,7 @@ static struct error *write_records(const struct export *export, struct callers *
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 		const char *text;
 
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 		TRY(find_text(known, callers, callers_of(callers, range.start), &text));
 		write_record(writer, id, range, text);
 	}

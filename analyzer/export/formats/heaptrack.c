@@ -87,7 +87,7 @@ static struct error *write_allocations(const struct export *export, const struct
 {
 	const struct allocation_index *index = analysis_index(export->analysis);
 	struct progress *progress = analysis_progress(export->analysis);
-	uint64_t told = 0;
+	uint64_t reported = 0;
 	size_t hint = 0;
 
 	progress_begin(progress, "writing allocations", export->members->count);
@@ -95,7 +95,7 @@ static struct error *write_allocations(const struct export *export, const struct
 		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
 		uint32_t node = export->owners->of.items[id];
 
-		TRY(progress_check_at(progress, id, &told));
+		TRY(progress_check_at(progress, id, &reported));
 		if (export->measure != MEASURE_LEAKED ||
 		    bitmap_get(analysis_leaked(export->analysis), id))
 			TRY(write_allocation(writer, table, frames->of_node.items[node],

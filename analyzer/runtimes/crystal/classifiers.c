@@ -43,7 +43,7 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 {
 	static const struct {
 		const char *part, *unit;
-	} told[] = {
+	} phrases[] = {
 		[ROLE_ARRAY_ELEMENTS] = { "the elements", "elements" },
 		[ROLE_DEQUE_ELEMENTS] = { "the elements", "elements" },
 		[ROLE_HASH_ENTRIES] = { "the entries", "entries" },
@@ -51,14 +51,14 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 	};
 	enum crystal_role role = (enum crystal_role)reader_kind(reader);
 	const char *phrase =
-		crystal_phrase(crystal_of(reader->runtimes), told[role].part, facts->owner);
+		crystal_phrase(crystal_of(reader->runtimes), phrases[role].part, facts->owner);
 	struct crystal_buffer buffer;
 
 	if (phrase)
 		facts->role = phrase;
 	if (!find_buffer(reader, range, facts->owner, &buffer))
 		return;
-	facts->unit = told[role].unit;
+	facts->unit = phrases[role].unit;
 	facts->length = buffer.used;
 	facts->has_capacity = true;
 	facts->capacity = buffer.capacity;
