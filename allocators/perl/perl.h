@@ -102,9 +102,6 @@ void perl_claim_slots(const struct image *image, struct perl_arenas *arenas);
 /* The arena that has the address, or NULL. */
 struct perl_arena *perl_find_arena(const struct perl_arenas *arenas, uint64_t address);
 
-/* The number of the arena's slot that starts at address; false: none does. */
-bool perl_slot_at(const struct perl_arena *arena, uint64_t address, uint32_t *ret);
-
 static inline bool perl_bit(const uint64_t *bits, uint32_t number)
 {
 	return bits[number / 64] >> number % 64 & 1;

@@ -42,7 +42,8 @@ struct perl_arena *perl_find_arena(const struct perl_arenas *arenas, uint64_t ad
 	return arena && address - arena->address < arena->size ? arena : NULL;
 }
 
-bool perl_slot_at(const struct perl_arena *arena, uint64_t address, uint32_t *ret)
+/* The number of the arena's slot that starts at address; false: none does. */
+static bool perl_slot_at(const struct perl_arena *arena, uint64_t address, uint32_t *ret)
 {
 	uint64_t offset = address - arena->address;
 

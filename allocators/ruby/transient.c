@@ -35,7 +35,8 @@ static bool has_pieces(struct view *view, uint64_t address, uint32_t used)
 	return at == used;
 }
 
-bool ruby_read_transient(struct view *view, uint64_t address, uint32_t *ret_used)
+/* Read the head of the block at address, and check its pieces. */
+static bool ruby_read_transient(struct view *view, uint64_t address, uint32_t *ret_used)
 {
 	enum { USED, MARKED, PIECES };
 	struct block_head head;

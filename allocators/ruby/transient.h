@@ -29,9 +29,6 @@ struct ruby_piece {
 /* Find all blocks of the dump. */
 struct error *ruby_find_transients(const struct image *image, struct ruby_transients *ret);
 
-/* Read the head of the block at address, and check its pieces. */
-bool ruby_read_transient(struct view *view, uint64_t address, uint32_t *ret_used);
-
 /* Read the piece behind so many bytes of a block. */
 bool ruby_read_piece(struct view *view, uint64_t block, uint32_t at, struct ruby_piece *ret);
 bool ruby_piece_is_used(struct view *view, const struct ruby_piece *piece);

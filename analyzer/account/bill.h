@@ -33,8 +33,6 @@ struct arena_accounts {
 	struct amount amounts[HEAP_ACCOUNTS];
 };
 
-void arena_accounts_add(struct arena_accounts *accounts, const struct arena_accounts *more);
-
 struct heap_accounts {
 	struct arena_accounts *arenas;	/* by the heaps' number */
 	struct arena_accounts *outside; /* for each heap: what belongs to no single arena */

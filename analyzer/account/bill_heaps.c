@@ -29,7 +29,7 @@ struct counting {
 	enum heap_account claimed;
 };
 
-void arena_accounts_add(struct arena_accounts *accounts, const struct arena_accounts *more)
+static void arena_accounts_add(struct arena_accounts *accounts, const struct arena_accounts *more)
 {
 	for (size_t i = 0; i < HEAP_ACCOUNTS; i++)
 		amount_add(&accounts->amounts[i], more->amounts[i]);

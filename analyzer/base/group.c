@@ -173,7 +173,8 @@ static bool find_folder(pid_t process, const struct kind *kind, const char *grou
 }
 
 /* Lines are "4:memory:/path"; "0::/path" is of version 2. */
-bool group_folder(pid_t process, enum group_resource resource, char ret[static GROUP_PATH_SIZE])
+static bool group_folder(pid_t process, enum group_resource resource,
+			 char ret[static GROUP_PATH_SIZE])
 {
 	char text[TEXT_SIZE], folder[64], *rest = text, *line;
 	bool found = false;

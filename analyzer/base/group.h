@@ -27,9 +27,6 @@ struct group_limit {
 	uint64_t used;	/* without pages of files, which the kernel gives up before it kills */
 };
 
-/* The folder of the process's group, limited or not; false: there is none that can be read. */
-bool group_folder(pid_t process, enum group_resource resource, char ret[static GROUP_PATH_SIZE]);
-
 /* The limit with least left, of the group in that folder and those around it; false: none. */
 bool group_limit_in(const char *folder, enum group_resource resource, struct group_limit *ret);
 

@@ -40,7 +40,8 @@ static struct error *read_all(int fd, char **ret, size_t *ret_size)
 	return NULL;
 }
 
-struct error *process_read_file(const char *path, char **ret, size_t *ret_size)
+/* The whole of a file of /proc, with a NUL behind, to be freed. */
+static struct error *process_read_file(const char *path, char **ret, size_t *ret_size)
 {
 	_cleanup_(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct error *error;

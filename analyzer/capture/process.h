@@ -64,9 +64,6 @@ ssize_t process_peek(pid_t process, uint64_t address, void *ret, size_t size);
 /* Bytes of memory that are available without swapping. */
 uint64_t available_memory(void);
 
-/* The whole of a file of /proc, with a NUL behind, to be freed. */
-struct error *process_read_file(const char *path, char **ret, size_t *ret_size);
-
 /* The whole of /proc/PROCESS/NAME, the same way. That there is no such process is ERROR_USAGE. */
 struct error *process_read(pid_t process, const char *name, char **ret, size_t *ret_size);
 

@@ -164,7 +164,8 @@ bool pages_can_scan(struct pages *pages)
 	return !pages->cannot_scan;
 }
 
-bool pages_is_guard(const struct pages *pages, uint64_t address)
+/* True if the page is a guard, which cannot be read. */
+static bool pages_is_guard(const struct pages *pages, uint64_t address)
 {
 	uint64_t entries[ENTRIES];
 

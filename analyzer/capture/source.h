@@ -34,9 +34,6 @@ struct error *pages_find(struct pages *pages, enum page_choice choice, uint64_t 
 /* True if the kernel can list pages, which is quick for any range. */
 bool pages_can_scan(struct pages *pages);
 
-/* True if the page is a guard, which cannot be read. */
-bool pages_is_guard(const struct pages *pages, uint64_t address);
-
 struct source {
 	pid_t process;
 	int memory;    /* /proc/PID/mem, which also reads what has no rights */

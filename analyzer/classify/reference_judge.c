@@ -99,7 +99,11 @@ const char *patterns_find_taint(const struct patterns *patterns, allocation_id s
 	return reference_judge_find_taint(&judge, target);
 }
 
-const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target)
+/*
+ * In what part of the source all its references to target are tainted; NULL if there is an
+ * untainted one.
+ */
+static const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target)
 {
 	const struct allocation_index *index = judge->reader.index;
 	uint64_t start = allocation_start(index, target);

@@ -35,12 +35,6 @@ const char *reference_judge_taint(struct reference_judge *judge, uint64_t offset
  */
 bool reference_judge_favors(struct reference_judge *judge, uint64_t offset, allocation_id target);
 
-/*
- * In what part of the source all its references to target are tainted; NULL if there is an
- * untainted one.
- */
-const char *reference_judge_find_taint(struct reference_judge *judge, allocation_id target);
-
 /* True if any word of the source that may be a reference is tainted. */
 bool reference_judge_finds_taint(struct reference_judge *judge);
 

@@ -197,7 +197,8 @@ static bool has_many_sizes(struct signature_judge *judge, uint64_t word)
 	return known && bits_count(known->sizes) >= MANY_SIZES;
 }
 
-bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size)
+/* True if blocks of that size begin with objects of several classes. */
+static bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size)
 {
 	const struct beginnings *known;
 
@@ -206,7 +207,8 @@ bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t siz
 	return known && known->words[MANY_CLASSES - 1] != 0;
 }
 
-bool signature_judge_accepts(struct signature_judge *judge, uint64_t word)
+/* Each address is judged once. Not for several threads at a time. */
+static bool signature_judge_accepts(struct signature_judge *judge, uint64_t word)
 {
 	uint32_t known = address_map_find(&judge->verdicts, word);
 	struct error *error;

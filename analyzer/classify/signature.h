@@ -44,12 +44,6 @@ struct error *signature_judge_create(const struct signature_judge_input *input,
 void signature_judge_destroy(struct signature_judge *judge);
 DEFINE_CLEANUP(signature_judge_destroy, struct signature_judge *)
 
-/* True if blocks of that size begin with objects of several classes. */
-bool signature_judge_is_size_of_many(struct signature_judge *judge, uint64_t size);
-
-/* Each address is judged once. Not for several threads at a time. */
-bool signature_judge_accepts(struct signature_judge *judge, uint64_t word);
-
 /*
  * All is borrowed. It remembers where it read last, and where a word led to, so allocations one
  * after the other are quick; each thread has one of its own.

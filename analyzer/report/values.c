@@ -88,7 +88,16 @@ static size_t choose_line_size(const struct memory_view *view, size_t label)
 	return view->room && width > view->room ? SHORT_LINE_SIZE : LINE_SIZE;
 }
 
-void words_write(struct writer *writer, const struct memory_view *view)
+/*
+ * Contents of memory for people: 8-byte words, four to a line of 0x20 bytes.
+ *
+ *	 0:     55bd4cec3ca0                0     55bd5b510a40               18
+ *	20:                1                0
+ *
+ * Where four are too wide, there are two. A line begins with its offset, or address, unless there
+ *is only one. What is absent has a line of its own. The last line is left open.
+ */
+static void words_write(struct writer *writer, const struct memory_view *view)
 {
 	uint64_t done = 0, shift = view->address - view->origin;
 	size_t label = hexadecimal_width(shift + view->size - 1);

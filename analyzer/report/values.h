@@ -20,17 +20,6 @@ void value_write(struct writer *writer, enum value_kind kind, bool grouped,
 const char *value_colour(const struct column *column, const struct value *value);
 #define COLOUR_END "\033[0m"
 
-/*
- * Contents of memory for people: 8-byte words, four to a line of 0x20 bytes.
- *
- *	 0:     55bd4cec3ca0                0     55bd5b510a40               18
- *	20:                1                0
- *
- * Where four are too wide, there are two. A line begins with its offset, or address, unless there
- *is only one. What is absent has a line of its own. The last line is left open.
- */
-void words_write(struct writer *writer, const struct memory_view *view);
-
 /* For programs; text is written by write_text. */
 void plain_value(struct writer *writer, enum value_kind kind, const struct value *value,
 		 void (*write_text)(struct writer *writer, const char *text));

@@ -71,8 +71,9 @@ static const struct table call_table =
 	      { "function", VALUE_TEXT }, { "inlined", VALUE_TEXT }, { "source", VALUE_TEXT },
 	      { "module", VALUE_TEXT });
 
-void calls_write(struct analysis *analysis, uint32_t thread, const struct backtrace *calls,
-		 uint64_t limit, struct report *report)
+/* Write calls; if thread is NO_THREAD, they belong to none. */
+static void calls_write(struct analysis *analysis, uint32_t thread, const struct backtrace *calls,
+			uint64_t limit, struct report *report)
 {
 	const struct program *program = analysis_program(analysis);
 	struct debug *debug = analysis_debug(analysis);

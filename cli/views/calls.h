@@ -11,10 +11,6 @@ enum { SHOWN_CALLS = 64 };
 void thread_write_calls(struct analysis *analysis, uint32_t thread, uint64_t limit,
 			struct report *report);
 
-/* Write calls; if thread is NO_THREAD, they belong to none. */
-void calls_write(struct analysis *analysis, uint32_t thread, const struct backtrace *calls,
-		 uint64_t limit, struct report *report);
-
 /*
  * Write the calls that the thread is in in languages whose runtimes know them, at most limit, with
  * their variables or without. Needs STAGE_OBJECTS.

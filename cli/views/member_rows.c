@@ -170,8 +170,9 @@ static struct parts parts_of(struct report *report, const struct analysis *analy
 			       size };
 }
 
-void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
-			       allocation_id id, struct typed typed)
+/* Write the members of an allocation. Needs STAGE_TYPES and STAGE_CLASSES. */
+static void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
+				      allocation_id id, struct typed typed)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t start = allocation_start(index, id), size = allocation_size(index, id);
@@ -197,7 +198,9 @@ void member_rows_of_allocation(struct report *report, const struct analysis *ana
 	report_end_table(report);
 }
 
-void member_rows_of_object(struct report *report, const struct analysis *analysis, allocation_id id)
+/* Write an object whose members have no names: its words by offset, or its text. */
+static void member_rows_of_object(struct report *report, const struct analysis *analysis,
+				  allocation_id id)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	struct parts parts = { .report = report,
@@ -255,8 +258,9 @@ static bool write_named(void *data, const struct runtime_member *member)
 	return !report_broken(naming->report);
 }
 
-struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
-				   allocation_id id)
+/* Write an object's members by name or key, see runtimes_have_members(). */
+static struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
+					  allocation_id id)
 {
 	const struct allocation_index *index = analysis_index(analysis);
 	uint64_t start = allocation_start(index, id);

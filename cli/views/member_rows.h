@@ -14,15 +14,3 @@ enum members_by members_by(const struct analysis *analysis, allocation_id id);
 /* Write them. */
 struct error *member_rows(struct report *report, const struct analysis *analysis, allocation_id id,
 			  enum members_by by);
-
-/* Write the members of an allocation. Needs STAGE_TYPES and STAGE_CLASSES. */
-void member_rows_of_allocation(struct report *report, const struct analysis *analysis,
-			       allocation_id id, struct typed typed);
-
-/* Write an object whose members have no names: its words by offset, or its text. */
-void member_rows_of_object(struct report *report, const struct analysis *analysis,
-			   allocation_id id);
-
-/* Write an object's members by name or key, see runtimes_have_members(). */
-struct error *member_rows_of_value(struct report *report, const struct analysis *analysis,
-				   allocation_id id);
