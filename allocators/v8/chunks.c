@@ -127,8 +127,7 @@ static struct error *find_chunks_in(const struct image *image, const struct regi
 	return NULL;
 }
 
-/* The chunk that address is among the objects of, or the end of, or NULL. */
-static const struct v8_chunk *v8_find_chunk(const struct v8_heap_parts *parts, uint64_t address)
+const struct v8_chunk *v8_find_chunk(const struct v8_heap_parts *parts, uint64_t address)
 {
 	const struct v8_chunk *chunks = parts->chunks.items;
 	size_t i = LIST_ABOVE(chunks, parts->chunks.count, address, address);

@@ -123,6 +123,9 @@ struct error *v8_find_lab(const struct image *image, struct v8_heap_parts *parts
 extern const struct allocator allocator_v8;
 const struct v8_heap_parts *v8_parts_of(const struct heap *heap);
 
+/* The chunk that address is among the objects of, or the end of, or NULL. */
+const struct v8_chunk *v8_find_chunk(const struct v8_heap_parts *parts, uint64_t address);
+
 static inline void v8_release(struct v8_heap_parts *parts)
 {
 	array_release(&parts->chunks);

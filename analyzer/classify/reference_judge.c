@@ -89,16 +89,6 @@ bool patterns_is_tainted(const struct patterns *patterns, allocation_id source, 
 	return part != NULL;
 }
 
-const char *patterns_find_taint(const struct patterns *patterns, allocation_id source,
-				allocation_id target)
-{
-	struct reference_judge judge;
-
-	reference_judge_init(&judge, patterns);
-	reference_judge_set_source(&judge, source);
-	return reference_judge_find_taint(&judge, target);
-}
-
 /*
  * In what part of the source all its references to target are tainted; NULL if there is an
  * untainted one.
@@ -118,6 +108,16 @@ static const char *reference_judge_find_taint(struct reference_judge *judge, all
 			break;
 	}
 	return found;
+}
+
+const char *patterns_find_taint(const struct patterns *patterns, allocation_id source,
+				allocation_id target)
+{
+	struct reference_judge judge;
+
+	reference_judge_init(&judge, patterns);
+	reference_judge_set_source(&judge, source);
+	return reference_judge_find_taint(&judge, target);
 }
 
 /* The offset of the next word, from there on, that may be a reference. */
