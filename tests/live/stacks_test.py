@@ -504,6 +504,13 @@ class StacksTest(LiveTest):
                 found[own] += int(lost[1].replace(",", ""))
         self.assertEqual(self.stacks(tables), found)
 
+    def test_any_glibc_loads_the_recorder(self):
+        """A version would be that of the glibc by which heapcore was built, or newer than the program's."""
+        library = os.path.join(os.environ["BUILD_DIR"], "recorder/heapcore-recorder.so")
+        symbols = harness.run("readelf", "-W", "--dyn-syms", library).stdout
+        self.assertIn(" UND dlsym\n", symbols)
+        self.assertNotIn("@", symbols)
+
 
 if __name__ == "__main__":
     unittest.main()
