@@ -32,7 +32,11 @@ endforeach()
 add_custom_target(logs ALL DEPENDS ${logs})
 install(FILES ${logs} DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# The libraries of a static heapcore are in itself, so its package is for any system.
 set(CPACK_GENERATOR DEB)
+if(STATIC)
+	set(CPACK_GENERATOR RPM)
+endif()
 set(CPACK_PACKAGE_CONTACT "The developers of heapcore <developers@heapcore.example>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -43,10 +47,27 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Loaded by name when it is needed, so dpkg-shlibdeps does not see it.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcapstone${CAPSTONE_MAJOR}, libmicrohttpd12t64 | libmicrohttpd12")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS gdb)
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "what the memory of a process is, from its core")
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-"heapcore loads the core of a process, walks the heap of glibc's malloc and
-that of the Boehm collector, and says what leaked, what the memory is and who
-holds it. The program needs no rebuild, no preload and no restart, and may be
-stripped. A gate fails builds that leak.")
+file(READ ${packaging}/debian/control control)
+string(REGEX MATCH "\nDescription: ([^\n]*)\n (.*)\n$" control "${control}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${CMAKE_MATCH_1}")
+string(REPLACE "\n " "\n" CPACK_DEBIAN_PACKAGE_DESCRIPTION "${CMAKE_MATCH_2}")
+set(CPACK_RPM_PACKAGE_DESCRIPTION "${CPACK_DEBIAN_PACKAGE_DESCRIPTION}")
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_ARCHITECTURE ${MACHINE})
+set(CPACK_RPM_PACKAGE_LICENSE GPL-3.0-or-later)
+set(CPACK_RPM_PACKAGE_AUTOREQPROV OFF)
+# The same bytes, wherever and whenever it is packed; rpmbuild cannot strip what another machine runs.
+set(CPACK_RPM_SPEC_MORE_DEFINE
+"%define debug_package %{nil}
+%define __os_install_post %{nil}
+%define _build_id_links none
+%define _buildhost heapcore.example
+%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1")
+# Folders of other packages.
+foreach(folder lib lib/systemd lib/systemd/system share/man share/man/man1 share/zsh
+		share/zsh/site-functions share/bash-completion share/bash-completion/completions
+		share/fish share/fish/vendor_completions.d)
+	list(APPEND CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/${folder})
+endforeach()
 include(CPack)
