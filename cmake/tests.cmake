@@ -58,9 +58,8 @@ target_link_options(heapcore_more PRIVATE -Wl,--build-id)
 set(BUILT_BY_TESTS ${CMAKE_BINARY_DIR}/built-by-tests CACHE PATH
 	"Where programs that tests compile are kept for the next run")
 file(GLOB_RECURSE script_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.py)
-if(NOT STATIC)
-	list(FILTER script_tests EXCLUDE REGEX "/tests/static_test\\.py$")
-endif()
+# scripts/static runs these.
+list(FILTER script_tests EXCLUDE REGEX "/tests/(static|packages)_test\\.py$")
 foreach(source IN LISTS script_tests)
 	file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests ${source})
 	string(REGEX REPLACE "_test\\.py$" "" name ${path})

@@ -95,6 +95,14 @@ close_root()
 	done
 }
 
+# Make links that lead to the directory relative, so that it can be a root elsewhere.
+relate_links()
+{
+	find "$1" -type l -lname "$1/*" | while read -r link; do
+		ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$(readlink "$link")")" "$link"
+	done
+}
+
 # Unpack what is in the directory apt into a root.
 unpack()
 {

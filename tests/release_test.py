@@ -17,6 +17,8 @@ PLACES = {
     "CMakeLists.txt": (r"(project\(heapcore VERSION )\S+", rf"\g<1>{VERSION}"),
     "docs/CHANGELOG.md": (r"(?m)^## .*", f"## {VERSION}, 2026-11-23"),
     "packaging/tag.txt": (r"\Aheapcore \S+", f"heapcore {VERSION}"),
+    "README.md": (r"heapcore-[\d.]+-x86_64 ", f"heapcore-{VERSION}-x86_64 "),
+    "packaging/heapcore.nix": (r'version = ".*"', f'version = "{VERSION}"'),
     "packaging/debian/changelog": (r"\A\S+ \(\S+\)", f"heapcore ({VERSION}-1)"),
 }
 

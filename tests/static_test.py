@@ -1,6 +1,6 @@
 """
 A program that was linked statically (-DSTATIC=ON) runs where there is nothing else: in a root that
-has it, a core, /proc and /tmp.
+has it, a core, /proc and /tmp. scripts/static runs this.
 """
 
 import os
@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 HEAPCORE = os.environ["HEAPCORE"]
@@ -29,6 +30,8 @@ int main(void)
 	return 0;
 }
 """
+
+FILL = b"""EVAL "for i = 1, 100000 do redis.call('SET', 'key:' .. i, string.rep('x', 100)) end return 100000" 0\r\n"""
 
 # The arguments: the new root, then the command in it.
 ENTER = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
@@ -82,6 +85,34 @@ class StaticTest(unittest.TestCase):
         self.assertEqual(snap.returncode, 0, snap.stderr)
         run = self.run_in_root("/heapcore", "-q", "/tmp/core", "count", "leaked")
         self.assertEqual(run.stdout, "3 allocations use 120 bytes.\n", run.stderr)
+
+    @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
+    def test_redis_is_looked_into_beside_it(self):
+        """From namespaces that have only the static file: a core of a running redis, and its first screen."""
+        path = os.path.join(self.root, "tmp/redis.socket")
+        beside = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m", "sh", "-c", ENTER, self.root, "/heapcore"]
+        with subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", ""],
+                              stdout=subprocess.PIPE, text=True) as redis:
+            self.addCleanup(redis.kill)
+            for line in redis.stdout:
+                if "Ready to accept connections" in line or "ready to accept connections" in line:
+                    break
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(TIMEOUT)
+                client.connect(path)
+                client.sendall(FILL)
+                self.assertEqual(client.recv(100), b":100000\r\n")
+            start = time.monotonic()
+            for words in (["snap", "-o", "/tmp/core", str(redis.pid)],
+                          ["--sysroot", f"/proc/{redis.pid}/root", "/tmp/core"]):
+                done = subprocess.run([*beside, *words], capture_output=True, text=True, check=False,
+                                      timeout=TIMEOUT, env={}, stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            print(f"redis: a core and its first screen took {time.monotonic() - start:.1f} s")
+            redis.kill()
+        self.assertRegex(done.stdout, r"\Aredis-server .*\(process \d+, \d+ threads\)\n")
+        self.assertRegex(done.stdout, r"Heap: [\d,]+ bytes, [34]\d\d,\d{3} allocations")
+        self.assertIn("server (redis-", done.stdout)
 
     def test_it_writes_a_report(self):
         run = self.run_in_root("/heapcore", "report", "/core.xz", "-o", "/tmp/page.html")
