@@ -180,6 +180,17 @@ class Python(harness.LiveTest):
         for address in truth.kept:
             self.assertIsNotNone(used.around(address))
 
+    def test_the_tree_of_arenas_is_named(self):
+        """It has a part for each 16 GB of addresses, and one above, from Python 3.10 on."""
+        version = harness.run(SYSTEM, "-c", "import sys; print(sys.version_info >= (3, 10))")
+        core, _ = self.core_of()
+        parts = {int(row["arena"], 16) >> 34
+                 for row in rows(core, "list", "arenas", name="arena") if row["allocator"] == "pymalloc"}
+        self.assertEqual(len(sizes(core, "used", "%PythonArenaMap")),
+                         len(parts) + 1 if version.stdout.strip() == "True" else 0)
+        core, _ = self.core_of(PYTHONMALLOC="malloc")
+        self.assertEqual(sizes(core, "used", "%PythonArenaMap"), {})
+
     def test_objects_have_the_names_of_their_types(self):
         core, truth = self.core_of()
         found = {int(row["address"], 16): row
