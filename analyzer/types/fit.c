@@ -175,6 +175,29 @@ static void confirm_choice(const struct typing *typing, struct conformity *confo
 		confirm_vaguely(conformity, id);
 }
 
+/* True if pointers to structures, and null ones, are all that stands first in the allocation. */
+static bool begins_with_pointers(const struct typing *typing, allocation_id id,
+				 const struct data_type *element)
+{
+	enum { FIRST_WORDS = 64 };
+	const struct memory_range range = range_of(typing, id);
+	uint64_t size = typing_type(typing, element->target)->size, word, count = 0;
+
+	if (!is_aggregate(typing_type(typing, element->target)) || size == 0)
+		return false;
+	for (uint64_t i = 0; i < FIRST_WORDS && i * typing->word < range.end - range.start; i++) {
+		allocation_id to;
+
+		if (!read_word(typing, range.start + i * typing->word, &word))
+			return false;
+		to = word ? find_used(typing, word) : NO_ALLOCATION;
+		if (word && (to == NO_ALLOCATION || size > range_of(typing, to).end - word))
+			return false;
+		count += word != 0;
+	}
+	return count > 0;
+}
+
 /* True if a pointer in the slot may have that address as target, where something is mapped. */
 static bool leads_right(const struct typing *typing, const struct slot *slot, uint64_t address,
 			struct conformity *conformity)
@@ -202,6 +225,9 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 	}
 	if (!is_aggregate(target)) {
 		conformity->confirmed += target->kind == TYPE_CHARACTER && is_text(typing, address);
+		conformity->confirmed += target->kind == TYPE_POINTER && id != NO_ALLOCATION &&
+					 address == allocation_start(typing->input.index, id) &&
+					 begins_with_pointers(typing, id, target);
 		return true;
 	}
 	if ((region && (region->rights & RIGHT_EXECUTE)) || address % sizeof(uint32_t) != 0)

@@ -7,7 +7,8 @@
 enum {
 	MOST_ORIGINS = 1 << 24,
 	MOST_PLACES = 1 << 20, /* with a type, that are no allocations */
-	LONGEST_HEADER = 17,   /* of a string: sds has the longest */
+	MOST_OPAQUE = 1 << 10,
+	LONGEST_HEADER = 17, /* of a string: sds has the longest */
 	MOST_STEPS_BACK = 64,
 };
 
@@ -206,6 +207,23 @@ static struct error *add_bytes(struct typing *typing, allocation_id id)
 	TRY(address_map_add(&typing->known, hash, 0));
 	return array_append(&typing->entered, (struct entered){ id, typing->contexts.items[id],
 								typing_step(typing, id) });
+}
+
+/* A variable may point to a structure that several units define: see shapes.c. */
+static struct error *add_opaque(struct typing *typing, const struct pointer *pointer,
+				allocation_id id)
+{
+	const struct data_type *target = typing_type(typing, pointer->target);
+	struct headed opaque = { .address = pointer->value,
+				 .type = pointer->target,
+				 .in = id,
+				 .context = pointer->context };
+
+	if (pointer->from != NO_ALLOCATION || target->kind != TYPE_STRUCTURE ||
+	    known_fit(typing, id) != FIT_NONE || typing->opaque.count >= MOST_OPAQUE)
+		return NULL;
+	TRY(make_step(typing, pointer, &opaque.step));
+	return array_append(&typing->opaque, opaque);
 }
 
 /* The target may be inferred from those of the same pointer in other values. */
@@ -553,6 +571,7 @@ struct error *typing_follow(struct typing *typing, const struct pointer *pointer
 			       : add_place(typing, pointer, NO_ALLOCATION);
 	if (is_waiting(typing, id))
 		TRY(typing_end_wait(typing, id));
+	TRY(add_opaque(typing, pointer, id));
 	if (pointer->is_table)
 		return set_table(typing, pointer, id);
 	range = range_of(typing, id);

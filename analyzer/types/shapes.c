@@ -237,6 +237,83 @@ static struct error *infer(struct shapes *shapes)
 	return typing->input.leaked ? NULL : for_each_untyped(shapes, set_one);
 }
 
+/*
+ * Set *ret to the only structure that ends just at the end, or a bit before if malloc may have
+ * rounded, and whose pointers there lead to what they should.
+ */
+static struct error *find_at(struct shapes *shapes, uint64_t start, uint64_t end, uint64_t rounded,
+			     type_number *ret)
+{
+	struct typing *typing = shapes->typing;
+	const struct sized *all = shapes->inference->structures.items;
+	size_t count = shapes->inference->structures.count, found = 0;
+	size_t i = BISECT(j, 0, count, all[j].size + rounded < end - start);
+
+	*ret = NO_TYPE;
+	for (size_t last = i + MOST_OF_SIZE; i < count && all[i].size <= end - start; i++) {
+		struct conformity conformity;
+		bool tells;
+
+		if (i == last)
+			found = 2;
+		TRY(may_tell(typing, all[i].type, &tells));
+		if (!tells || found > 1)
+			continue;
+		TRY(typing_conforms(typing, start, all[i].type, &conformity));
+		if (conformity.is_violated || conformity.doubtful > conformity.exact ||
+		    MAX(conformity.exact, conformity.known) < LEAST_POINTERS)
+			continue;
+		*ret = all[i].type;
+		found++;
+	}
+	if (found != 1)
+		*ret = NO_TYPE;
+	return NULL;
+}
+
+/* True if units define other structures of the name, so that nobody knows which is meant. */
+static bool is_ambiguous(const struct shapes *shapes, type_number type)
+{
+	const char *name = typing_type(shapes->typing, type)->name;
+	size_t count = 0;
+
+	array_for_each(structure, &shapes->inference->structures) {
+		const char *other = typing_type(shapes->typing, structure->type)->name;
+
+		count += name && other && strcmp(name, other) == 0;
+	}
+	return count > 1;
+}
+
+/*
+ * Each program of a binary of many may define what the same variable points to. A structure may end
+ * where the pointer leads to, too:
+ *
+ *	globals = (char *)malloc(sizeof(struct first) + sizeof(struct second)) + sizeof(struct
+ *first);
+ */
+static struct error *infer_opaque(struct shapes *shapes, struct headed headed)
+{
+	struct typing *typing = shapes->typing;
+	struct memory_range range = range_of(typing, headed.in);
+	uint64_t middle = headed.address;
+	type_number first = NO_TYPE, second;
+
+	if (known_fit(typing, headed.in) != FIT_NONE || middle % typing->word != 0 ||
+	    !is_ambiguous(shapes, headed.type))
+		return NULL;
+	if (middle > range.start)
+		TRY(find_at(shapes, range.start, middle, 0, &first));
+	TRY(find_at(shapes, middle, range.end, MALLOC_UNIT - 1, &second));
+	if (second != NO_TYPE && middle == range.start)
+		return typing_begin_at(typing, headed.in, second, FIT_ONE, OF_VARIABLE | second,
+				       true);
+	if (second != NO_TYPE)
+		TRY(typing_add_region(typing, &headed, second));
+	headed.address = range.start;
+	return first == NO_TYPE ? NULL : typing_add_region(typing, &headed, first);
+}
+
 struct error *infer_shapes(struct inference *inference)
 {
 	struct shapes shapes = { .inference = inference, .typing = inference->typing };
@@ -244,6 +321,8 @@ struct error *infer_shapes(struct inference *inference)
 
 	shapes.sizes.memory.account = inference->typing->input.account;
 	error = infer(&shapes);
+	for (size_t i = 0; !error && i < shapes.typing->opaque.count; i++)
+		error = infer_opaque(&shapes, shapes.typing->opaque.items[i]);
 	array_release(&shapes.sizes);
 	return error;
 }

@@ -15,6 +15,7 @@ void typing_release_work(struct typing *typing)
 	array_release(&typing->places);
 	array_release(&typing->headed);
 	array_release(&typing->entered);
+	array_release(&typing->opaque);
 	array_release(&typing->inner);
 	table_release(&typing->region_slots);
 	table_release(&typing->known);
@@ -109,8 +110,10 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 		typing->origins.memory.account = typing->queue.memory.account =
 			typing->places.memory.account = typing->headed.memory.account =
 				typing->statements.memory.account = typing->entered.memory.account =
-					typing->inner.memory.account =
-						typing->region_slots.memory.account = account;
+					typing->opaque.memory.account =
+						typing->inner.memory.account =
+							typing->region_slots.memory.account =
+								account;
 	typing->variables.memory.account = typing->known.memory.account =
 		typing->nodes.memory.account = typing->values.memory.account =
 			typing->followed.memory.account = typing->paths.memory.account =

@@ -201,6 +201,7 @@ struct typing {
 	struct address_map nodes; /* types of what links lead to, by a hash of where they stand */
 	ARRAY(struct headed) headed;
 	ARRAY(struct entered) entered;
+	ARRAY(struct headed) opaque; /* what variables lead to, and the types that they say */
 	ARRAY(struct inner) inner;
 	HASH_TABLE(struct origin) region_slots; /* that led to allocations, by address */
 };
