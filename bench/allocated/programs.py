@@ -1012,25 +1012,6 @@ def start_mksh(run):
     return wait_for_line(run.open(str(run.write("load.sh", DASH))))
 
 
-def start_tcsh(run):
-    load = "".join(f"set name{i} = (value {i} of 'a list')\nalias a{i} 'ls -l \\!* | grep {i}'\n"
-                   + (f"setenv VARIABLE_{i} 'value {i}'\ncomplete c{i} 'p/1/(a b c{i})/' 'n/-f/f/'\n"
-                      f"bindkey -s '^X{chr(97 + i % 26)}' 'text {i}'\n" if i % 10 == 0 else "")
-                   for i in range(ITEMS // 2))
-    source = run.write("load.csh", load + "echo ready\nwhile (1)\n  set line = $<:q\nend\n")
-    return wait_for_line(run.open("-f", str(source)))
-
-
-def start_yasm(run):
-    process = run.open("-f", "elf64", "-g", "dwarf2", "-o", "/dev/null", "-")
-    feed(process, "".join(
-        f"%macro m{i} 2\n mov rax, %1 + {i}\n add rax, %2\n%endmacro\n%define d{i}(x) ((x) * {i})\n"
-        f"section .text\nf{i}:\n m{i} rbx, d{i}(3)\n lea rdi, [rel text{i}]\n call f{i // 2}\n"
-        f" jmp .end\n times 3 nop\n.end: ret\nsection .data\ntext{i}: db 'text {i}', 0\n dq f{i}, $ - text{i}\n"
-        for i in range(ITEMS // 5)))
-    return wait_until_idle(process.pid)
-
-
 def start_busybox(run):
     return wait_for_line(run.open("awk", "-f", str(run.write("load.awk", MAWK))))
 
@@ -1216,10 +1197,6 @@ PROGRAMS = (
             Site(wrappers=r"xmalloc|xrealloc|save_string"), held_out=True),
     Program("mksh", "mksh", f"CPPFLAGS=-DMKSH_BUILDMEAT CFLAGS='{FLAGS} -fasynchronous-unwind-tables' sh Build.sh -r", "mksh", start_mksh,
             Site(wrappers=r"aresize2?|strn?dup_i\w*"), held_out=True),
-    Program("tcsh", "tcsh", f"./configure -q CFLAGS='{FLAGS}' && {MAKE}", "tcsh", start_tcsh,
-            Site(wrappers=r"sx?(malloc|realloc|calloc)|x(m|re|c)alloc|Strn?save|strn?save\w*"), held_out=True),
-    Program("yasm", "yasm", f"./configure -q --disable-nls --disable-python CFLAGS='{FLAGS}' && {MAKE}", "yasm", start_yasm,
-            Site(wrappers=r"def_x\w*|yasm_x\w*|yasm__xstrn?dup|nasm_\w*(alloc|dup)"), held_out=True),
     Program("gpp", "gpp", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C src", "src/gpp", start_gpp,
             Site(wrappers=r"my_malloc|my_realloc|my_strdup"), held_out=True),
 )
