@@ -8,8 +8,7 @@
  *	free_allocation	id | distance from a base | shape
  *	base		id >> 6 | lowest address of these
  *	shape		number | all else of an allocation, which others have, too
- *	edge		source << edge_bits + number | offset | target less source | offset in the
- *target
+ *	edge		source << edge_bits + number | spot: both offsets in one number | target
  *
  * A number that is 0 or absent takes no byte. `allocation`, `free`, `dominator`, `reference`,
  * `object` and `symbol` are views. There is no index beside the keys: one for targets, and one for

@@ -569,6 +569,18 @@ class FleetTest(fleet_cores.FleetCores):
         self.add_rows(database, by_gdb + f".{process.pid}", own, "--tag", "uptime=7200")
         self.assertEqual(self.ask("SELECT uptime FROM core", database), [(7200.0,)] * 2)
 
+    def test_a_slim_core_has_the_facts_of_the_whole_one(self):
+        """Packed, too: leaks keep their fingerprints, and the age of the process is there."""
+        database, slim = self.path("slim.db"), self.path("core.slim")
+        harness.ask("slim", self.all[0], "-o", slim)
+        subprocess.run(["zstd", "-q", "-o", slim + ".zst", slim], check=True)
+        self.add_rows(database, self.all[0], slim, slim + ".zst")
+        facts = self.ask("SELECT program, process, time, used, used_bytes, leaked, leaked_bytes, uptime, incomplete,"
+                         " error FROM core", database)
+        self.assertEqual(facts, [facts[0]] * 3)
+        leaks = self.ask("SELECT fingerprint, roots, bytes, count(*) FROM leak GROUP BY 1, 2, 3", database)
+        self.assertEqual((len(leaks), {row[-1] for row in leaks}), (1, {3}))
+
     def test_leaks_of_a_deleted_core_are_no_other_core_s(self):
         """Deleted by hand: sqlite3 leaves the rows of other tables."""
         database = self.path("deleted.db")
