@@ -323,6 +323,37 @@ static bool pymalloc_tell_used(const struct heap *heap, uint64_t start, char *re
 	return false;
 }
 
+static struct error *visit_arena(struct view *view, const struct pymalloc_arena *arena,
+				 program_range_visitor *visit, void *data)
+{
+	struct pymalloc_pool pool;
+
+	for (uint64_t at = pymalloc_first_pool(arena); at < arena->next_pool;
+	     at += arena->geometry->pool)
+		if (pymalloc_read_pool(view, arena, at, &pool))
+			TRY(visit(data, at, POOL_HEADER));
+	return NULL;
+}
+
+static struct error *pymalloc_visit_structure(const struct heap *base, program_range_visitor *visit,
+					      void *data)
+{
+	struct view view = { of(base)->context.image };
+
+	array_for_each(table, &of(base)->tables)
+		TRY(visit(data, table->start, table->end - table->start));
+	array_for_each(arena, &of(base)->arenas)
+		TRY(visit_arena(&view, arena, visit, data));
+	return NULL;
+}
+
+/* Links of free blocks are addresses. */
+static bool pymalloc_wrote(const struct heap *heap, struct block block, uint64_t offset,
+			   uint64_t word)
+{
+	return false;
+}
+
 const struct allocator allocator_pymalloc = {
 	.name = "pymalloc",
 	.summary = "CPython's allocator for small objects, 2.7 to 3.14",
@@ -332,5 +363,5 @@ const struct allocator allocator_pymalloc = {
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct pymalloc_heap),
 	FILL_SLOTS(pymalloc, open, close, walk, arena_count, arena, lives_in, free_kind,
-		   visit_units, tell, tell_used),
+		   visit_units, tell, tell_used, visit_structure, wrote),
 };

@@ -117,6 +117,13 @@ struct object_pages {
 	bool is_certain;
 };
 
+/* Gets ranges of memory, which may overlap or be absent; an error ends the visit. */
+struct structure_visitor {
+	void *data;
+	program_range_visitor *number; /* of counts, lengths, flags */
+	program_range_visitor *name;   /* of texts */
+};
+
 /* Code that a program compiled: a method, a block, the body of a class. */
 struct object_code {
 	allocation_id id;
@@ -341,9 +348,13 @@ struct runtime {
 	struct error *(*find_objects)(struct object_space *space, struct debug *debug);
 	/* Its objects are nothing else: they are of no pattern. */
 	bool is_certain;
-	/* A slim core (analyzer/slim) has all that it reads: addresses, and constants of binaries.
+	/*
+	 * For cores without contents (analyzer/slim): visit what is known of it by words that are
+	 * no addresses, and the names that paths, calls and classes have. Values of the program's
+	 * are none of it. Called behind find_objects(). NULL: such a core cannot have its objects.
 	 */
-	bool slim;
+	struct error *(*visit_structure)(struct object_space *space,
+					 const struct structure_visitor *visitor);
 	/*
 	 * They are parts of regions, which are freed as a whole whatever refers to them: those of a
 	 * class are held by one root of its name, and by nothing else.

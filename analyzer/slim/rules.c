@@ -49,8 +49,10 @@ static struct error *keep_range(void *data, uint64_t start, uint64_t size)
 	return array_append(&rules->structure, (struct memory_range){ start, start + size });
 }
 
-static struct error *find_structure(struct slim_rules *rules)
+static struct error *find_structure(struct slim_rules *rules, struct analysis *analysis)
 {
+	const struct structure_visitor visitor = { rules, keep_range, keep_range };
+	const struct runtimes *runtimes = analysis_runtimes(analysis);
 	struct range_list *list = &rules->structure;
 
 	TRY(program_visit_structure(rules->program, keep_range, rules));
@@ -60,6 +62,12 @@ static struct error *find_structure(struct slim_rules *rules)
 
 		if (heap->allocator->visit_structure)
 			TRY(heap->allocator->visit_structure(heap, keep_range, rules));
+	}
+	for (size_t i = 0; i < runtime_count(runtimes); i++) {
+		const struct runtime *kind = runtime_at(runtimes, i);
+
+		if (kind->visit_structure)
+			TRY(kind->visit_structure(runtimes_space(runtimes, kind), &visitor));
 	}
 	list->count = memory_ranges_join(list->items, list->count);
 	return NULL;
@@ -134,7 +142,7 @@ static struct error *check_supported(const struct slim_rules *rules, struct anal
 					    allocator->name);
 	}
 	for (size_t i = 0; i < runtime_count(runtimes); i++)
-		if (!runtime_at(runtimes, i)->slim)
+		if (!runtime_at(runtimes, i)->visit_structure)
 			return error_create(ERROR_NOT_SUPPORTED,
 					    "a slim core cannot have the objects of %s yet",
 					    runtime_at(runtimes, i)->name);
@@ -166,7 +174,8 @@ static bool half_misleads(const struct slim_rules *rules, uint64_t half)
 static void choose_placeholders(struct slim_rules *rules)
 {
 	static const uint32_t halves[] = { 0xa5a5a5a5, 0xb6b6b6b6, 0xc7c7c7c7, 0xd8d8d8d8 };
-	static const char letters[] = "xeaotn";
+	/* Programs that are not moved have three letters, but no three digits, as an address. */
+	static const char letters[] = "xeaotn0";
 
 	rules->half = halves[0];
 	for (size_t i = 1; i < COUNT_OF(halves) && half_misleads(rules, rules->half); i++)
@@ -192,7 +201,7 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	TRY(analysis_need(analysis, STAGE_OWNERS));
 	TRY(find_mapped(rules));
 	TRY(find_numbers(rules, analysis));
-	TRY(find_structure(rules));
+	TRY(find_structure(rules, analysis));
 	choose_placeholders(rules);
 	return NULL;
 }

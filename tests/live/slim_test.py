@@ -11,11 +11,12 @@ import os
 import random
 import re
 import shutil
+import sys
 import unittest
 import zlib
 
-from harness import (FOUND, HEAPCORE, INCOMPLETE, ROOT, USAGE, LiveTest, Skipped, ask, gcore, run,
-                     snap)
+from harness import (FOUND, HEAPCORE, INCOMPLETE, PROGRAMS, ROOT, USAGE, LiveTest, Skipped, ask,
+                     gcore, run, snap)
 
 SHAPE = 200  # secrets of each shape
 WINDOW = 8   # bytes of a secret that must not be found in a row
@@ -36,6 +37,13 @@ def make_secrets():
         "compressed": [zlib.compress(draw.randbytes(20) + b"secret" * 5)
                        for _ in range(SHAPE)],
     }
+
+
+def digits_of_python(secret):
+    """The digits of 30 bits of a number, without the last, of which bits are unknown."""
+    number = int.from_bytes(secret, "big")
+    return b"".join((number >> 30 * i & (1 << 30) - 1).to_bytes(4, "little")
+                    for i in range(number.bit_length() // 30))
 
 
 def windows(secrets):
@@ -71,12 +79,16 @@ class SlimTest(LiveTest):
         text = ask("slim", "--audit", "--format", "json", core).stdout
         return json.loads(text)["tables"][0]["rows"]
 
-    def start_with_secrets(self, secrets, **variables):
-        program = self.compile("secrets", "secrets.c", flags=("-O1", "-pthread"))
+    def write(self, secrets):
         path = self.path("secrets.txt")
         with open(path, "w", encoding="ascii") as file:
             file.writelines(secret.hex() + "\n" for shape in secrets.values()
                             for secret in shape)
+        return path
+
+    def start_with_secrets(self, secrets, **variables):
+        program = self.compile("secrets", "secrets.c", flags=("-O1", "-pthread"))
+        path = self.write(secrets)
         tokens = [token.decode() for token in secrets["token"]]
         return self.start([program, path, *tokens[:50], "--password=" + tokens[50]],
                           TOKENS=" ".join(tokens[51:100]), TOKEN=tokens[101], **variables)
@@ -110,6 +122,36 @@ class SlimTest(LiveTest):
         self.assertEqual(found(slim, everything), set())
         self.check_same(core, slim)
         self.assertIn("jemalloc", ask(slim, "bill").stdout)
+
+    def check_script(self, interpreter, program, encodings, *more):
+        """What a language has of secrets, as itself and as its numbers and texts are."""
+        if not shutil.which(interpreter):
+            raise Skipped(f"there is no {interpreter}")
+        secrets = make_secrets()
+        process = self.start([interpreter, os.path.join(PROGRAMS, program), self.write(secrets)])
+        os.unlink(self.path("secrets.txt"))
+        core = snap(process, self.path("core"))
+        everything = [form for shape in secrets.values() for secret in shape
+                      for encode in encodings for form in [encode(secret)]
+                      if len(form) >= WINDOW]
+        with open(core, "rb") as file:
+            data = file.read()
+        self.assertEqual([form for form in everything[::20] if form[:WINDOW] not in data], [])
+        slim = self.slim(core)
+        self.assertEqual(found(slim, everything), set())
+        for command in ("count used", "count leaked", "bill", "backtrace", *more):
+            self.assertEqual(ask(slim, *command.split()).stdout.replace(slim, core),
+                             ask("--no-content", core, *command.split()).stdout, command)
+        return core, slim
+
+    def test_no_secret_is_left_of_python(self):
+        core, slim = self.check_script(
+            sys.executable, "secrets.py",
+            [bytes, lambda secret: secret.hex().encode(), digits_of_python],
+            "objects --limit 10", "list leakroots")
+        for path in core, slim:
+            said = ask("--no-content", path, "summarize", "used", "--all").stdout
+            self.assertIn("(__main__.Account) has 1,000 instances", said)
 
     def check_same(self, core, slim, *more):
         """What rests on no contents is the same, to the byte."""
@@ -230,8 +272,7 @@ class SlimTest(LiveTest):
 
     def test_what_it_cannot_take(self):
         """Heaps and languages whose own words it does not know."""
-        process = self.start(["python3", "-c", "import time; print('ready', flush=True);"
-                              "time.sleep(600)"])
+        process = self.start(["perl", "-e", "$| = 1; print qq(ready\\n); sleep 600;"])
         core = snap(process, self.path("core"))
         said = ask("slim", core, "-o", self.path("slim.core"), expected=[INCOMPLETE]).stderr
         self.assertIn("a slim core cannot have", said)

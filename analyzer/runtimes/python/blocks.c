@@ -323,7 +323,7 @@ static void note_parts(struct search *search, allocation_id id, uint64_t object,
  * Up to 3.13, keys of small dicts that were freed, or replaced by larger ones, are in a list of the
  * interpreter, with all entries: they have room for 5 of 8, and at most so many references.
  */
-static bool are_free_keys(struct view *view, struct memory_range range, uint64_t most)
+bool python_blocks_are_free_keys(struct view *view, struct memory_range range, uint64_t most)
 {
 	enum { LEAST = 96, MOST = 192, POWERS = 0x0303, ROOM = 5, POWER_BITS = 16 };
 	uint64_t words[5], size = range.end - range.start;
@@ -371,7 +371,7 @@ static bool note_free(struct view *view, uint64_t place, uint64_t word, void *da
 	if (id == NO_ALLOCATION)
 		return false;
 	size = allocation_size(search->python->space.index, id);
-	if (are_free_keys(view, (struct memory_range){ word, word + size }, 1) ||
+	if (python_blocks_are_free_keys(view, (struct memory_range){ word, word + size }, 1) ||
 	    (search->deque && size >= BLOCK_SIZE && size - BLOCK_SIZE < MOST_MORE &&
 	     may_be_items(search->python, view, word)))
 		python_mark(search->python, id, PYTHON_DEAD);
@@ -430,7 +430,7 @@ struct error *python_blocks_find(struct python *python)
 				   python_header_of(python, type));
 		else if (python_number_of(python, id) == 0 &&
 			 bitmap_get(allocation_used(context->index), id) &&
-			 are_free_keys(&search.view, range, 0))
+			 python_blocks_are_free_keys(&search.view, range, 0))
 			python_mark(python, id, PYTHON_DEAD);
 	}
 	TRY(search.error);

@@ -22,5 +22,8 @@ struct error *python_blocks_find(struct python *python);
 bool python_blocks_are_stale(const struct python *python, allocation_id block, allocation_id target,
 			     uint64_t place);
 
+/* True if it has keys of a dict that was freed, with at most so many references. */
+bool python_blocks_are_free_keys(struct view *view, struct memory_range range, uint64_t most);
+
 /* The object that the block, which has a mark, is of; NO_ALLOCATION: that is not known. */
 allocation_id python_blocks_owner(const struct python *python, allocation_id block);

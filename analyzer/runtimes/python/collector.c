@@ -129,3 +129,17 @@ bool python_collector_find(const struct runtime_context *context, struct python_
 	ret->frozen = count_ring(&view, permanent);
 	return true;
 }
+
+struct error *python_collector_visit_structure(const struct runtime_context *context,
+					       const struct structure_visitor *visitor)
+{
+	struct search search = { context };
+	uint64_t start, end;
+
+	if (!module_data_search(context->image, context->program, leads_to_state, &search))
+		return NULL;
+	start = search.first - search.geometry->enabled;
+	end = search.first + search.geometry->permanent + search.geometry->generation + STATISTICS +
+	      WORD;
+	return visitor->number(visitor->data, start, end - start);
+}

@@ -11,5 +11,9 @@ struct python_collector {
 	uint64_t frozen;    /* objects that gc.freeze() set aside */
 };
 
+/* Visit the numbers of that state. */
+struct error *python_collector_visit_structure(const struct runtime_context *context,
+					       const struct structure_visitor *visitor);
+
 /* False: it is not where it is searched for. */
 bool python_collector_find(const struct runtime_context *context, struct python_collector *ret);

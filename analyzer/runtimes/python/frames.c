@@ -549,6 +549,41 @@ struct error *python_frames_visit(struct python_threads *threads, struct python_
 	return reading.error;
 }
 
+struct frames_walk {
+	const struct python_layout *layout;
+	const struct structure_visitor *visitor;
+	struct view view;
+};
+
+/* Those that are the interpreter's own, at entries from C, are among them. */
+static struct error *visit_heads(uint64_t state, void *data)
+{
+	struct frames_walk *walk = data;
+	const struct python_layout *layout = walk->layout;
+	uint64_t frame;
+
+	if (!view_word(&walk->view, state + layout->frame, &frame) ||
+	    (layout->inner != NO_OFFSET && !view_word(&walk->view, frame + layout->inner, &frame)))
+		return NULL;
+	for (int i = 0; frame && i < MOST_FRAMES; i++) {
+		TRY(walk->visitor->number(walk->visitor->data, frame, layout->locals));
+		if (!view_word(&walk->view, frame + layout->back, &frame))
+			break;
+	}
+	return NULL;
+}
+
+struct error *python_frames_visit_structure(struct python_threads *threads,
+					    struct python_types *types,
+					    const struct program *program,
+					    const struct structure_visitor *visitor)
+{
+	struct frames_walk walk = { threads->layout, visitor, { types->image } };
+
+	return walk.layout ? python_threads_visit(threads, types, program, visit_heads, &walk)
+			   : NULL;
+}
+
 /* The exception that the thread handles, innermost, as Include/cpython/pystate.h lists them. */
 static uint64_t find_handled(struct reading *reading, uint64_t state)
 {

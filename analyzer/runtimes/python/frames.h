@@ -8,6 +8,7 @@
 #include "analyzer/runtimes/runtime.h"
 
 struct python_layout;
+struct structure_visitor;
 
 /* The interpreter's list of threads; all zeros: not searched for yet. */
 struct python_threads {
@@ -24,6 +25,12 @@ struct error *python_threads_visit(struct python_threads *threads, struct python
 struct error *python_frames_visit(struct python_threads *threads, struct python_types *types,
 				  const struct program *program, uint32_t thread,
 				  const struct frame_visitor *visitor);
+
+/* Visit the heads of frames of all threads. */
+struct error *python_frames_visit_structure(struct python_threads *threads,
+					    struct python_types *types,
+					    const struct program *program,
+					    const struct structure_visitor *visitor);
 
 /* See the runtime's slot; after python_frames_visit(). */
 struct error *python_frames_exception(struct python_threads *threads, struct python_types *types,

@@ -48,7 +48,7 @@ void python_release(struct object_space *space)
 
 	python_types_deinit(&python->types);
 	ranks_deinit(&python->blocks);
-	arrays_release(&python->owner_of, &python->constants, &python->unused);
+	arrays_release(&python->owner_of, &python->constants, &python->unused, &python->chunks);
 }
 
 /*

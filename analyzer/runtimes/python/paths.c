@@ -761,7 +761,7 @@ static void gather_modules(struct gathering *gathering, allocation_id module)
 }
 
 /* The names of all types; that of strings is larger by two words up to 3.11. */
-static struct error *learn_types(struct python *python, uint32_t *ret_module)
+struct error *python_learn_types(struct python *python, uint32_t *ret_module)
 {
 	enum { SMALLEST_OLD = 72 };
 	struct python_types *types = &python->types;
@@ -788,7 +788,7 @@ struct error *python_find_globals(struct object_space *space, struct bitmap *ret
 	struct gathering gathering = { python, { context->image }, ret };
 	uint32_t module;
 
-	TRY(learn_types(python, &module));
+	TRY(python_learn_types(python, &module));
 	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
 		if (python_number_of(python, id) == module + 1)
 			gather_modules(&gathering, (allocation_id)id);

@@ -43,6 +43,7 @@ struct python {
 	ARRAY(struct python_constant) constants; /* in the interpreter's data, by address */
 	uint8_t header_of[FLAG_SETS];		 /* in steps */
 	ARRAY(struct memory_range) unused;	 /* of stacks of frames, see stale.h */
+	ARRAY(struct memory_range) chunks;	 /* heads of these stacks */
 	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_globals() was called: */
 	unsigned int string_head; /* see values.h */
@@ -67,6 +68,10 @@ uint64_t python_header_of(const struct python *python, const struct python_type 
 
 /* The address of an object: an allocation may begin with what stands before it. */
 uint64_t python_object_at(const struct python *python, allocation_id id);
+
+/* Learn the names of all types, and how strings begin; *ret_module is the number of modules' type.
+ */
+struct error *python_learn_types(struct python *python, uint32_t *ret_module);
 
 /* The name of the class of the object at that address; NULL: it is not known. */
 const char *python_class_at(struct python *python, struct view *view, uint64_t object);

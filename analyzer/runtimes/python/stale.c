@@ -16,6 +16,7 @@ enum {
 	 * that is too small for a block. */
 	ROUNDED = 16,
 	MOST_ROUNDED = 32,
+	CHUNK_HEAD = 24, /* of a stack of frames */
 };
 
 enum { INT_FLAG = 1 << 24, LIST_FLAG = 1 << 25, BYTES_FLAG = 1 << 27, DICT_FLAG = 1 << 29 };
@@ -279,6 +280,12 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
 			   : python_blocks_are_stale(python, source, target, place);
 }
 
+static struct error *add_chunk(struct python *python, uint64_t chunk, uint64_t top, uint64_t end)
+{
+	TRY(array_append(&python->chunks, (struct memory_range){ chunk, chunk + CHUNK_HEAD }));
+	return array_append(&python->unused, (struct memory_range){ top, end });
+}
+
 /*
  * Stacks of frames are chunks; the state of a thread has | chunk | top | end | of the last:
  *
@@ -286,7 +293,7 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
  */
 static struct error *add_chunks(struct python *python, uint64_t place, bool *ret)
 {
-	enum { MOST_CHUNKS = 1 << 16, MOST_BYTES = 1 << 30, DATA = 24 };
+	enum { MOST_CHUNKS = 1 << 16, MOST_BYTES = 1 << 30 };
 	struct view view = { python->space.image };
 	uint64_t words[3], chunk, head[3];
 
@@ -296,18 +303,16 @@ static struct error *add_chunks(struct python *python, uint64_t place, bool *ret
 	chunk = words[0];
 	if (!chunk || chunk % PAGE != 0 || !view_read(&view, chunk, head, sizeof(head)) ||
 	    head[1] % PAGE != 0 || head[1] > MOST_BYTES || words[2] != chunk + head[1] ||
-	    words[1] < chunk + DATA || words[1] > words[2])
+	    words[1] < chunk + CHUNK_HEAD || words[1] > words[2])
 		return NULL;
 	*ret = true;
-	TRY(array_append(&python->unused, (struct memory_range){ words[1], words[2] }));
+	TRY(add_chunk(python, chunk, words[1], words[2]));
 	for (int i = 0; i < MOST_CHUNKS && head[0] && head[0] % PAGE == 0; i++) {
 		chunk = head[0];
 		if (!view_read(&view, chunk, head, sizeof(head)) || head[1] > MOST_BYTES ||
 		    head[1] % PAGE != 0 || head[2] > head[1] / WORD)
 			break;
-		TRY(array_append(
-			&python->unused,
-			(struct memory_range){ chunk + DATA + head[2] * WORD, chunk + head[1] }));
+		TRY(add_chunk(python, chunk, chunk + CHUNK_HEAD + head[2] * WORD, chunk + head[1]));
 	}
 	return NULL;
 }
@@ -401,7 +406,7 @@ static struct error *find_constants(struct python *python)
 
 struct error *python_stale_find(struct python *python)
 {
-	python->unused.memory.account = python->space.account;
+	arrays_use(python->space.account, &python->unused, &python->chunks);
 	TRY(python_blocks_find(python));
 	TRY(find_constants(python));
 	return python_threads_visit(&python->threads, &python->types, python->space.program,

@@ -74,24 +74,31 @@ static bool copy_text(struct view *view, uint64_t start, uint64_t length, unsign
 }
 
 /* Include/cpython/unicodeobject.h: what is not of ASCII alone has more before its characters. */
-bool python_read_text(struct view *view, unsigned int head, uint64_t object, char *ret, size_t size)
+bool python_find_text(struct view *view, unsigned int head, uint64_t object,
+		      struct python_text *ret)
 {
-	enum { KIND_SHIFT = 2, KIND = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
-	uint64_t length;
+	enum { INTERNED = 3, KIND_SHIFT = 2, KIND = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
 	uint32_t state;
-	unsigned int width, more = head == STRING_HEAD ? 16 : 24;
+	unsigned int more = head == STRING_HEAD ? 16 : 24;
 
 	if (!python_has_flag(view, object, TYPE_STRING) ||
-	    !view_word(view, object + LENGTH, &length) ||
+	    !view_word(view, object + LENGTH, &ret->length) ||
 	    !view_read(view, object + STATE, &state, sizeof(state)))
 		return false;
+	ret->is_interned = (state & INTERNED) != 0;
 	if (!(state & COMPACT)) /* 3.14 has 16 bits before the kind */
 		state >>= 14;
-	width = state >> KIND_SHIFT & KIND;
-	if (!(state & COMPACT) || (width != 1 && width != 2 && width != 4))
-		return false;
-	return copy_text(view, object + head + (state & ASCII ? 0 : more), length, width, ret,
-			 size);
+	ret->width = state >> KIND_SHIFT & KIND;
+	ret->start = object + head + (state & ASCII ? 0 : more);
+	return (state & COMPACT) && (ret->width == 1 || ret->width == 2 || ret->width == 4);
+}
+
+bool python_read_text(struct view *view, unsigned int head, uint64_t object, char *ret, size_t size)
+{
+	struct python_text text;
+
+	return python_find_text(view, head, object, &text) &&
+	       copy_text(view, text.start, text.length, text.width, ret, size);
 }
 
 /* The number of digits is shifted from 3.12 on, beside a sign of 0, 1 for zero, or 2. */

@@ -14,6 +14,16 @@ bool python_has_flag(struct view *view, uint64_t object, uint64_t flag);
 bool python_read_text(struct view *view, unsigned int head, uint64_t object, char *ret,
 		      size_t size);
 
+/* Find the characters of a string, and whether the interpreter keeps one alone of that text. */
+struct python_text {
+	uint64_t start, length;
+	unsigned int width; /* bytes of each */
+	bool is_interned;
+};
+
+bool python_find_text(struct view *view, unsigned int head, uint64_t object,
+		      struct python_text *ret);
+
 /* Describe the value of an object of that class, in short; false: only its class is known. */
 bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
 		       const char *class_name, char *ret, size_t size);

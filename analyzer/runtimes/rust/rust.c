@@ -148,6 +148,13 @@ static struct error *find_objects(struct object_space *space, struct debug *debu
 	return NULL;
 }
 
+/* Addresses and constants of binaries are all that it reads. */
+static struct error *visit_structure(struct object_space *space,
+				     const struct structure_visitor *visitor)
+{
+	return NULL;
+}
+
 DECLARE_SLOTS(runtime_calls, rust, find_exception);
 
 const struct runtime runtime_rust = {
@@ -157,6 +164,6 @@ const struct runtime runtime_rust = {
 	.open = open_space,
 	.release = release,
 	.find_objects = find_objects,
-	.slim = true,
+	.visit_structure = visit_structure,
 	.calls = &(const struct runtime_calls){ .find_exception = rust_find_exception },
 };
