@@ -61,7 +61,7 @@ const char *slim_origin_name(enum slim_origin origin);
 
 /*
  * Write a slim core of the analysis' dump. Needs an ELF core of 64 bits whose heaps all have
- * visit_structure() and whose program is in no language with objects: else an error of code
+ * visit_structure(), as the languages that have objects in it: else an error of code
  * ERROR_NOT_SUPPORTED says what it has.
  */
 struct error *slim_write(struct analysis *analysis, const struct slim_options *options,

@@ -113,7 +113,7 @@ static struct error *keep_names_of_tuple(struct structure *structure, uint64_t p
 	return NULL;
 }
 
-/* What a word of the object leads to, if that is a string. */
+/* Keep strings that words of the object lead to. */
 static struct error *keep_names_of(struct structure *structure, uint64_t object, uint64_t size)
 {
 	for (uint64_t at = HEAD; at + WORD <= size; at += WORD)
