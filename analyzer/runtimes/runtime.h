@@ -184,6 +184,7 @@ struct frame_visitor {
 
 /* A task that has not ended, as of an event loop. Texts are untrusted and borrowed. */
 struct runtime_task {
+	const char *kind; /* NULL: "Task" */
 	allocation_id id;
 	uint64_t address;
 	const char *name; /* NULL: it has none */

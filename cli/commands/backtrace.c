@@ -14,7 +14,7 @@ static const struct argp_option options[] = {
 	{ "limit", 'l', "N", 0, "Show at most N calls of each thread", 0 },
 	{ "fibers", 'F', NULL, 0, "Show the calls of fibers instead", 0 },
 	{ "tasks", 'T', NULL, 0,
-	  "Show tasks of event loops instead, what each waits for and retains", 0 },
+	  "Show what waits beside threads instead, for what, and the bytes that it retains", 0 },
 	{ "locals", 'L', NULL, 0, "Show variables of functions in the interpreter's language", 0 },
 	{ 0 },
 };
@@ -69,6 +69,8 @@ static struct error *write_fibers(struct analysis *analysis,
 					       report));
 		calls_end(report);
 	}
+	if (!analysis_fibers(analysis)->count)
+		fibers_write_none(analysis, report);
 	return NULL;
 }
 
@@ -110,7 +112,7 @@ const struct command command_backtrace = {
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20 --locals",
 	.description =
-		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows the tasks of Python's asyncio that have not ended: the coroutines that await each other, and the bytes that would be freed with the task.",
+		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows tasks of asyncio and tokio, coroutines of C++20 and fibers that have not ended: their calls, what each waits for, and the bytes that only it holds.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.places = places,

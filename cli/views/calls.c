@@ -1,6 +1,8 @@
 #include "cli/views/calls.h"
 
+#include "analyzer/analysis/fiber_held.h"
 #include "analyzer/query/ranges.h"
+#include "analyzer/runtimes/native_tasks.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -220,16 +222,23 @@ void thread_describe(struct analysis *analysis, uint32_t thread, struct report *
 	calls_end(report);
 }
 
+static const struct table fiber_table = TABLE(
+	"fiber",
+	"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], on the stack from {stack start} to {stack end}",
+	{ "fiber", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "state", VALUE_TEXT },
+	{ "thread", VALUE_NUMBER }, { "stack start", VALUE_ADDRESS },
+	{ "stack end", VALUE_ADDRESS });
+
+void fibers_write_none(struct analysis *analysis, struct report *report)
+{
+	analysis_note(analysis, "no fiber was found");
+	report_begin_table(report, &fiber_table);
+	report_end_table(report);
+}
+
 static void write_fiber(struct analysis *analysis, const struct fiber *fiber, struct report *report)
 {
-	static const struct table table = TABLE(
-		"fiber",
-		"Fiber {fiber}[ '{name}'], {state}[ on thread {thread}], on the stack from {stack start} to {stack end}",
-		{ "fiber", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "state", VALUE_TEXT },
-		{ "thread", VALUE_NUMBER }, { "stack start", VALUE_ADDRESS },
-		{ "stack end", VALUE_ADDRESS });
-
-	report_begin_table(report, &table);
+	report_begin_table(report, &fiber_table);
 	report_add(report, fiber->object, report_content(report, fiber->name),
 		   fiber->running ? "running" : "waiting");
 	report_thread(report, analysis_program(analysis), fiber->thread);
@@ -257,10 +266,10 @@ struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint6
 
 static const struct table task_table = TABLE(
 	"task",
-	"Task {task}[ '{name}'] ({class}), {state}[ for {awaits}][ '{awaited name}'][ {awaited}], retains {retained,} bytes",
-	{ "task", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "class", VALUE_TEXT },
-	{ "state", VALUE_TEXT }, { "awaits", VALUE_TEXT }, { "awaited name", VALUE_TEXT },
-	{ "awaited", VALUE_ADDRESS }, { "retained", VALUE_BYTES });
+	"{kind} {task}[ '{name}'][ ({class})], {state}[ for {awaits}][ '{awaited name}'][ {awaited}], retains {retained,} bytes",
+	{ "kind", VALUE_TEXT }, { "task", VALUE_ADDRESS }, { "name", VALUE_TEXT },
+	{ "class", VALUE_TEXT }, { "state", VALUE_TEXT }, { "awaits", VALUE_TEXT },
+	{ "awaited name", VALUE_TEXT }, { "awaited", VALUE_ADDRESS }, { "retained", VALUE_BYTES });
 
 static struct error *write_task(void *data, const struct runtime_task *task)
 {
@@ -269,10 +278,10 @@ static struct error *write_task(void *data, const struct runtime_task *task)
 
 	writer->count = 0;
 	writer->tasks++;
-	report_single(report, &task_table, task->address, report_content(report, task->name),
-		      task->class_name, task->is_running ? "running" : "waiting",
-		      task->awaited_class, report_content(report, task->awaited_name),
-		      value_nonzero(task->awaited),
+	report_single(report, &task_table, task->kind ? task->kind : "Task", task->address,
+		      report_content(report, task->name), task->class_name,
+		      task->is_running ? "running" : "waiting", task->awaited_class,
+		      report_content(report, task->awaited_name), value_nonzero(task->awaited),
 		      dominators_retained(analysis_dominators(writer->analysis), task->id));
 	return NULL;
 }
@@ -284,6 +293,62 @@ static struct error *end_task(void *data)
 	end_frames(writer);
 	rows_left_out(writer->report, "calls", writer->count, writer->limit);
 	calls_end(writer->report);
+	return NULL;
+}
+
+static void write_fiber_calls(struct analysis *analysis, const struct fiber *fiber, uint64_t limit,
+			      struct report *report)
+{
+	const struct backtrace *calls;
+	struct frame_state saved;
+
+	if (fiber->thread != NO_THREAD) {
+		thread_write_calls(analysis, fiber->thread, limit, report);
+	} else if (fiber_registers(analysis_image(analysis), fiber, &saved)) {
+		calls = debug_backtrace_of(analysis_debug(analysis), &saved);
+		if (calls)
+			calls_write(analysis, NO_THREAD, calls, limit, report);
+	}
+}
+
+static struct error *write_native_tasks(struct analysis *analysis, uint64_t limit,
+					struct report *report, uint64_t *count)
+{
+	struct frames_writer writer = { .report = report,
+					.analysis = analysis,
+					.program = analysis_program(analysis),
+					.language = "native",
+					.thread = NO_THREAD,
+					.limit = limit };
+	const struct task_visitor visitor = { { &writer, write_frame, NULL },
+					      write_task,
+					      end_task };
+
+	TRY(native_tasks_visit(analysis_image(analysis), analysis_index(analysis),
+			       analysis_debug(analysis), analysis_account(analysis), &visitor));
+	*count += writer.tasks;
+	return NULL;
+}
+
+static struct error *write_waiting_fibers(struct analysis *analysis, uint64_t limit,
+					  bool with_locals, struct report *report, uint64_t *count)
+{
+	const struct fibers *fibers = analysis_fibers(analysis);
+	_cleanup_(free) uint64_t *holds = NULL;
+
+	TRY(fibers_find_held(analysis, &holds));
+	for (size_t i = 0; i < fibers->count; i++) {
+		const struct fiber *fiber = &fibers->items[i];
+
+		report_single(report, &task_table, "Fiber", fiber->object,
+			      report_content(report, fiber->name), ABSENT,
+			      fiber->running ? "running" : "waiting", ABSENT, ABSENT, ABSENT,
+			      holds[i]);
+		write_fiber_calls(analysis, fiber, limit, report);
+		TRY(fiber_write_frames(analysis, i, limit, with_locals, report));
+		calls_end(report);
+		++*count;
+	}
 	return NULL;
 }
 
@@ -305,6 +370,8 @@ struct error *tasks_write(struct analysis *analysis, uint64_t limit, bool with_l
 		TRY(runtimes_visit_tasks(runtimes, i, &visitor));
 		count += writer.tasks;
 	}
+	TRY(write_native_tasks(analysis, limit, report, &count));
+	TRY(write_waiting_fibers(analysis, limit, with_locals, report, &count));
 	if (count)
 		return NULL;
 	analysis_note(analysis, "no task of an event loop was found");
@@ -316,17 +383,9 @@ struct error *tasks_write(struct analysis *analysis, uint64_t limit, bool with_l
 void fiber_describe(struct analysis *analysis, size_t number, uint64_t limit, struct report *report)
 {
 	const struct fiber *fiber = &analysis_fibers(analysis)->items[number];
-	const struct backtrace *calls;
-	struct frame_state saved;
 
 	write_fiber(analysis, fiber, report);
-	if (fiber->thread != NO_THREAD) {
-		thread_write_calls(analysis, fiber->thread, limit, report);
-	} else if (fiber_registers(analysis_image(analysis), fiber, &saved)) {
-		calls = debug_backtrace_of(analysis_debug(analysis), &saved);
-		if (calls)
-			calls_write(analysis, NO_THREAD, calls, limit, report);
-	}
+	write_fiber_calls(analysis, fiber, limit, report);
 }
 
 const char *fiber_place(const struct analysis *analysis, uint64_t address)

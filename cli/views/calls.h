@@ -24,6 +24,9 @@ void calls_end(struct report *report);
 /* Write the thread, its registers and its calls. Needs STAGE_DEBUG. */
 void thread_describe(struct analysis *analysis, uint32_t thread, struct report *report);
 
+/* Say that there is none. */
+void fibers_write_none(struct analysis *analysis, struct report *report);
+
 /* Write the frames of a fiber. */
 struct error *fiber_write_frames(struct analysis *analysis, size_t number, uint64_t limit,
 				 bool with_locals, struct report *report);

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """
-Tasks of event loops: what each waits for, the coroutines that await each other and what the task
-retains are as the program says.
+Tasks of event loops, coroutines and fibers: what each waits for, those that await each other and
+what each retains are as the program says.
 """
 
 import ast
 import os
 import re
+import shutil
 import unittest
 
-from harness import ask, LiveTest, tables
+from harness import ask, end, LiveTest, rows, snap, tables
 from script_stacks_test import PYTHONS
 
 PROGRAM = """
@@ -84,6 +85,95 @@ def write(alive, kept):
 asyncio.run(runs())
 """
 
+# Coroutines of C++ that wait for each other and for an event, whose frames it writes down.
+COROUTINES = r"""
+#include <coroutine>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+struct Task {
+	struct promise_type {
+		std::coroutine_handle<> waiter;
+		Task get_return_object()
+		{
+			return Task{ std::coroutine_handle<promise_type>::from_promise(*this) };
+		}
+		std::suspend_always initial_suspend() { return {}; }
+		std::suspend_always final_suspend() noexcept { return {}; }
+		void return_void() {}
+		void unhandled_exception() {}
+	};
+	std::coroutine_handle<promise_type> handle;
+	explicit Task(std::coroutine_handle<promise_type> own) : handle(own) {}
+	Task(Task &&other) : handle(std::exchange(other.handle, {})) {}
+	~Task() { if (handle) handle.destroy(); }
+	bool await_ready() { return false; }
+	std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiter)
+	{
+		handle.promise().waiter = waiter;
+		return handle;
+	}
+	void await_resume() {}
+};
+
+struct Event {
+	std::vector<std::coroutine_handle<>> waiting;
+	bool await_ready() { return false; }
+	void await_suspend(std::coroutine_handle<> handle) { waiting.push_back(handle); }
+	void await_resume() {}
+} event;
+
+Task fetch(int size)
+{
+	std::vector<char> data(size, 'x');
+	co_await event;
+	std::printf("%c", data[0]);
+}
+
+Task handler(int size) { co_await fetch(size); }
+Task ends() { co_return; }
+
+std::vector<Task> tasks;
+
+int main()
+{
+	for (int i = 0; i < 9; i++) {
+		tasks.push_back(handler(100000 + i));
+		tasks.back().handle.resume();
+		std::printf("%p %p %d\n", tasks.back().handle.address(),
+			    event.waiting.back().address(), 100000 + i);
+	}
+	tasks.push_back(ends());
+	tasks.back().handle.resume();
+	std::printf("ready\n");
+	std::fflush(stdout);
+	std::getchar();
+}
+"""
+
+# Each Fiber alone holds what its block has; one object is held by two.
+FIBERS = """
+$shared = nil
+class Held; def initialize(size) @bytes = "x" * size; end; end
+def wait_in(number, shared)
+  held = Held.new(1_000_000 * number)
+  Fiber.yield number
+  [held, shared]
+end
+shared = Held.new(5_000_000)
+$fibers = (1..4).map { |i| object = i > 2 ? shared : nil; Fiber.new { wait_in(i, object) } }
+shared = nil
+$fibers.each(&:resume)
+$ended = Fiber.new { 1 }
+$ended.resume
+require "objspace"
+File.write(ARGV[0], $fibers.map { |one| ObjectSpace.dump(one)[/0x\h+/] }.join("\n"))
+puts "ready"
+$stdout.flush
+$stdin.read
+"""
+
 
 def read_tasks(core):
     """By address: name, class, what it waits for, its calls, bytes."""
@@ -139,6 +229,48 @@ class TasksTest(LiveTest):
                        re.search(r"^/usr|/3\.(8|13)\.", path)]:
             with self.subTest(python):
                 self.check(python)
+
+    def test_coroutines_of_cxx_wait_for_each_other(self):
+        for compiler, *flags in (("g++", "-O2"), ("g++", "-g"), ("clang++", "-g")):
+            if not shutil.which(compiler):
+                continue
+            with self.subTest(compiler=compiler, flags=flags):
+                program = self.compile("coroutines", compiler=compiler, text=COROUTINES,
+                                       flags=("-std=c++20", *flags))
+                process = self.start([program])
+                core = snap(process, self.path("core"))
+                end(process)
+                tasks = {row["task"]: row for row in rows("task", core, "backtrace", "--tasks")}
+                names = [row["function"] for row in rows("frame", core, "backtrace", "--tasks")]
+                self.assertEqual(sorted(names), 9 * ["fetch(int)"] + 9 * ["handler(int)"])
+                self.assertEqual(len(tasks), 18)
+                for line in process.said:
+                    handler, fetch, size = line.split()
+                    self.assertEqual((tasks[handler]["awaits"], tasks[handler]["awaited"]),
+                                     ("fetch(int)", fetch))
+                    self.assertIsNone(tasks[fetch]["awaited"])
+                    rest = tasks[fetch]["retained"] - int(size)
+                    self.assertTrue(0 < rest < 300, rest)
+                    self.assertLess(tasks[handler]["retained"], 300)
+
+    @unittest.skipUnless(shutil.which("ruby"), "there is no ruby")
+    def test_fibers_of_ruby_hold_what_only_they_have(self):
+        core, truth = self.core_of_script("ruby", FIBERS)
+        with open(truth, encoding="utf-8") as file:
+            addresses = file.read().split()
+        found = {row["task"]: row for row in rows("task", core, "backtrace", "--tasks")}
+        for number, address in enumerate(addresses, 1):
+            row = found[address]
+            self.assertEqual((row["kind"], row["state"]), ("Fiber", "waiting"))
+            rest = row["retained"] - 1_000_000 * number
+            self.assertTrue(0 < rest < 500_000, (number, rest))
+        self.assertEqual(len(found), 4)
+
+    def test_programs_without_fibers_say_so(self):
+        core, _ = self.core_of_script("/usr/bin/python3",
+                                      "print('ready', flush=True)\nimport sys\nsys.stdin.read()\n")
+        self.assertEqual(tables("-q", core, "backtrace", "--fibers"), {"fiber": []})
+        self.assertIn("no fiber was found", ask(core, "backtrace", "--fibers").stderr)
 
     def test_programs_without_tasks_have_none(self):
         core, _ = self.core_of_script("/usr/bin/python3",
