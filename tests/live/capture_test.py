@@ -8,6 +8,7 @@ to the same answers as a core by gcore.
 import os
 import platform
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -21,7 +22,7 @@ from core_file import NOTE_CUTS, Core
 from harness import HEAPCORE, PROGRAMS, run
 
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", "-pthread"]
-PAGE = 4096
+PAGE = resource.getpagesize()
 
 NT_PRSTATUS, NT_FPREGSET, NT_PRPSINFO, NT_AUXV = 1, 2, 3, 6
 NT_SIGINFO, NT_FILE = 0x53494749, 0x46494c45
@@ -136,7 +137,7 @@ class CaptureTest(unittest.TestCase):
         self.assertRegex(self.said.stderr,
                          r"4 threads of process \d+, which was stopped for "
                          r"\d+\.\d+ s")
-        self.assertIn("4,096 bytes are left out", self.said.stderr)
+        self.assertIn(f"{PAGE:,} bytes are left out", self.said.stderr)
         self.assertEqual(self.said.stdout, "")
 
     def check_memory(self, core, excluded):
