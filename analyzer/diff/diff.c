@@ -28,6 +28,7 @@ struct lineage lineage_of(const struct image *image)
 		.process = image->origin.process,
 		.program = image_auxiliary(image, AT_PHDR, 0),
 		.vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0),
+		.is_slim = image_is_slim(image),
 	};
 	uint64_t random = image_auxiliary(image, AT_RANDOM, 0);
 
@@ -48,21 +49,24 @@ const char *lineage_time(const struct lineage *lineage, char buffer[static LINEA
 
 enum kinship lineage_compare(const struct lineage *one, const struct lineage *other)
 {
+	bool is_slim = one->is_slim || other->is_slim;
+
 	if (!one->has_random || !other->has_random)
 		return KIN_UNKNOWN;
-	if (memcmp(one->random, other->random, RANDOM_BYTES) != 0)
+	if (!is_slim && memcmp(one->random, other->random, RANDOM_BYTES) != 0)
 		return KIN_OTHER_RANDOM;
 	if (one->process && other->process && one->process != other->process)
 		return KIN_OTHER_ID;
 	if (one->program != other->program || one->vdso != other->vdso)
 		return KIN_OTHER_PLACE;
-	return KIN_SAME_PROCESS;
+	return is_slim ? KIN_SAME_PLACES : KIN_SAME_PROCESS;
 }
 
 const char *kinship_reason(enum kinship kinship)
 {
 	static const char *const reasons[] = {
 		[KIN_SAME_PROCESS] = "AT_RANDOM, program and process id match",
+		[KIN_SAME_PLACES] = "program, vdso and process id match",
 		[KIN_OTHER_RANDOM] = "AT_RANDOM differs",
 		[KIN_OTHER_ID] = "process ids differ",
 		[KIN_OTHER_PLACE] = "the program is mapped elsewhere",
@@ -110,10 +114,11 @@ static struct error *add_core(struct diff *diff, const struct analysis *analysis
 	TRY_MEMORY(core->path);
 	core->lineage = lineage_of(image);
 	diff->core_count++;
-	if (diff->kinship == KIN_SAME_PROCESS && diff->core_count > 1)
-		diff->kinship = lineage_compare(&diff->cores[0].lineage, &core->lineage);
+	if (kinship_is_same(diff->kinship) && diff->core_count > 1)
+		diff->kinship = MAX(diff->kinship,
+				    lineage_compare(&diff->cores[0].lineage, &core->lineage));
 	/* Only cores of one process are matched. */
-	if (diff->kinship != KIN_SAME_PROCESS)
+	if (!kinship_is_same(diff->kinship))
 		oldest_deinit(&diff->oldest);
 	return NULL;
 }
@@ -249,7 +254,7 @@ static struct error *count_core(struct diff *diff, struct analysis *analysis, bo
 
 	TRY(add_core(diff, analysis));
 	TRY(census_need(analysis, diff->aspect));
-	matches = diff->kinship == KIN_SAME_PROCESS;
+	matches = kinship_is_same(diff->kinship);
 	if (matches)
 		TRY(matching_begin(&matching));
 	TRY(census_take(analysis, diff->aspect, matches ? matching_visit : NULL, &matching,

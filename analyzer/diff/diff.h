@@ -37,6 +37,7 @@ enum time_source {
 struct lineage {
 	uint8_t random[RANDOM_BYTES];
 	bool has_random;
+	bool is_slim;	  /* the random bytes are placeholders */
 	uint32_t process; /* its id; 0: not told */
 	uint64_t program; /* AT_PHDR: where the program was mapped */
 	uint64_t vdso;	  /* AT_SYSINFO_EHDR */
@@ -52,6 +53,7 @@ const char *lineage_time(const struct lineage *lineage, char buffer[static LINEA
 
 enum kinship {
 	KIN_SAME_PROCESS,
+	KIN_SAME_PLACES, /* as far as a core without contents tells */
 	KIN_OTHER_RANDOM,
 	KIN_OTHER_ID,
 	KIN_OTHER_PLACE,
@@ -59,6 +61,11 @@ enum kinship {
 };
 
 enum kinship lineage_compare(const struct lineage *one, const struct lineage *other);
+
+static inline bool kinship_is_same(enum kinship kinship)
+{
+	return kinship == KIN_SAME_PROCESS || kinship == KIN_SAME_PLACES;
+}
 
 /* The evidence, as "AT_RANDOM differs". */
 const char *kinship_reason(enum kinship kinship);

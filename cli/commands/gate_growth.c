@@ -92,7 +92,7 @@ static struct error *name_callers(struct analysis *newest, struct gate_growth *g
 
 static struct error *check_relation(const struct diff *diff)
 {
-	if (diff->kinship == KIN_SAME_PROCESS)
+	if (kinship_is_same(diff->kinship))
 		return NULL;
 	return error_create(ERROR_USAGE, "the cores of --growing are of different runs: %s",
 			    kinship_reason(diff->kinship));

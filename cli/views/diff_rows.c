@@ -13,7 +13,7 @@ static uint64_t elapsed(const struct diff_view *view)
 	if (view->elapsed)
 		return view->elapsed;
 	/* Time between two runs is not time in which anything grew. */
-	return view->diff->kinship == KIN_SAME_PROCESS ? diff_elapsed(view->diff) : 0;
+	return kinship_is_same(view->diff->kinship) ? diff_elapsed(view->diff) : 0;
 }
 
 /* The source of the time between the cores; NULL: unknown. */
@@ -44,10 +44,10 @@ static void write_relation(struct report *report, const struct diff_view *view)
 	uint32_t process = view->diff->cores[0].lineage.process;
 	const char *clock = clock_name(view);
 
-	report_single(
-		report, &table, kinship == KIN_SAME_PROCESS ? "One process" : "Different runs",
-		kinship_reason(kinship), VALUE_IF(kinship == KIN_SAME_PROCESS && process, process),
-		VALUE_IF(clock, (double)elapsed(view) / SECOND), clock);
+	report_single(report, &table, kinship_is_same(kinship) ? "One process" : "Different runs",
+		      kinship_reason(kinship),
+		      VALUE_IF(kinship_is_same(kinship) && process, process),
+		      VALUE_IF(clock, (double)elapsed(view) / SECOND), clock);
 }
 
 void diff_write_cores(struct report *report, const struct diff_view *view)
@@ -264,7 +264,7 @@ void diff_write_growth(struct report *report, const struct diff_view *view)
 	if (view->diff->with_holders)
 		write_holders(report, view);
 	diff_write_kinds(report, view);
-	if (view->diff->kinship == KIN_SAME_PROCESS)
+	if (kinship_is_same(view->diff->kinship))
 		write_turnover(report, view);
 	if (view->diff->core_count > 2)
 		write_steps(report, view);
