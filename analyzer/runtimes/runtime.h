@@ -242,6 +242,9 @@ struct runtime_calls {
 	 */
 	struct error *(*visit_tasks)(struct object_space *space,
 				     const struct task_visitor *visitor);
+	/* Optional: visit all compiled code, by address. */
+	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,
+				    void *data);
 };
 
 /* How programs get from object to object, by names and links: see object_links.h. */
@@ -425,10 +428,6 @@ struct runtime {
 	 * which is more than these words is lost.
 	 */
 	bool counts_words;
-	/* Optional: visit all compiled code, by address. */
-	struct error *(*visit_code)(struct object_space *space, object_code_visitor *visit,
-				    void *data);
-
 	/*
 	 * Optional: what its collector follows references in that stand at odd addresses, as it is
 	 * packed: "catch table".

@@ -578,8 +578,8 @@ struct error *runtimes_visit_code(const struct runtimes *list, object_code_visit
 				  void *data)
 {
 	objects_for_each(space, list)
-		if (space->runtime->visit_code)
-			TRY(space->runtime->visit_code(space, visit, data));
+		if (space->runtime->calls && space->runtime->calls->visit_code)
+			TRY(space->runtime->calls->visit_code(space, visit, data));
 	return NULL;
 }
 

@@ -20,13 +20,12 @@ struct ruby {
 	struct ruby_calls calls;
 };
 
-#define RUBY_SLOTS                                                                               \
-	ruby, release, find_objects, find_unused, class_name, visit_bases, liveness, visit_code, \
-		known_leak
+#define RUBY_SLOTS \
+	ruby, release, find_objects, find_unused, class_name, visit_bases, liveness, known_leak
 DECLARE_SLOTS(runtime, RUBY_SLOTS);
 #define RUBY_FIBER_SLOTS ruby, find_fibers, fiber_registers, visit_fiber_frames
 DECLARE_SLOTS(runtime_fibers, RUBY_FIBER_SLOTS);
-#define RUBY_CALL_SLOTS ruby, visit_frames, find_exception
+#define RUBY_CALL_SLOTS ruby, visit_frames, find_exception, visit_code
 DECLARE_SLOTS(runtime_calls, RUBY_CALL_SLOTS);
 #define RUBY_LINK_SLOTS                                                                        \
 	ruby, find_globals, find_locals, visit_links, skips, tell_step, visit_values, item_of, \
