@@ -7,7 +7,7 @@
 enum {
 	MOST_ORIGINS = 1 << 24,
 	MOST_PLACES = 1 << 20, /* with a type, that are no allocations */
-	MOST_OPAQUE = 1 << 10,
+	MOST_OPAQUE = 1 << 12,
 	LONGEST_HEADER = 17, /* of a string: sds has the longest */
 	MOST_STEPS_BACK = 64,
 };

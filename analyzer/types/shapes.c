@@ -285,6 +285,18 @@ static bool is_ambiguous(const struct shapes *shapes, type_number type)
 	return count > 1;
 }
 
+/* Forget what has a type by now, or is led to by a pointer of one meaning. */
+static void drop_clear(struct shapes *shapes)
+{
+	struct typing *typing = shapes->typing;
+	size_t kept = 0;
+
+	array_for_each(opaque, &typing->opaque)
+		if (known_fit(typing, opaque->in) == FIT_NONE && is_ambiguous(shapes, opaque->type))
+			typing->opaque.items[kept++] = *opaque;
+	typing->opaque.count = kept;
+}
+
 /*
  * Each program of a binary of many may define what the same variable points to. A structure may end
  * where the pointer leads to, too:
@@ -299,8 +311,7 @@ static struct error *infer_opaque(struct shapes *shapes, struct headed headed)
 	uint64_t middle = headed.address;
 	type_number first = NO_TYPE, second;
 
-	if (known_fit(typing, headed.in) != FIT_NONE || middle % typing->word != 0 ||
-	    !is_ambiguous(shapes, headed.type))
+	if (known_fit(typing, headed.in) != FIT_NONE || middle % typing->word != 0)
 		return NULL;
 	if (middle > range.start)
 		TRY(find_at(shapes, range.start, middle, 0, &first));
@@ -321,6 +332,8 @@ struct error *infer_shapes(struct inference *inference)
 
 	shapes.sizes.memory.account = inference->typing->input.account;
 	error = infer(&shapes);
+	if (!error)
+		drop_clear(&shapes);
 	for (size_t i = 0; !error && i < shapes.typing->opaque.count; i++)
 		error = infer_opaque(&shapes, shapes.typing->opaque.items[i]);
 	array_release(&shapes.sizes);
