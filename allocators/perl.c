@@ -181,6 +181,7 @@ const struct allocator allocator_perl = {
 	.name = "perl",
 	.summary = "values of Perl 5, within blocks of malloc()",
 	.is_private = true,
+	.is_last = true,
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -358,6 +358,7 @@ const struct allocator allocator_pymalloc = {
 	.name = "pymalloc",
 	.summary = "CPython's allocator for small objects, 2.7 to 3.14",
 	.is_private = true,
+	.is_last = true,
 	.alignment = 16,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

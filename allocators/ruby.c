@@ -283,6 +283,7 @@ const struct allocator allocator_ruby = {
 	.name = "ruby",
 	.summary = "slots of Ruby's objects, 2.7 to 4.0, and the transient heap",
 	.is_private = true,
+	.is_last = true,
 	.alignment = 8,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -254,6 +254,7 @@ const struct allocator allocator_zend = {
 	.name = "zend",
 	.summary = "the heap of PHP's Zend engine, 7.3 to 8.4",
 	.is_private = true,
+	.is_last = true,
 	.alignment = ZEND_UNIT,
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,

@@ -47,7 +47,7 @@ struct heap_context {
 	struct findings *findings;
 	struct memory_account *account;
 	struct progress *progress;
-	/* Memory of the allocators opened so far; may be NULL. */
+	/* Memory of the allocators, all of them once they are walked; may be NULL. */
 	const struct owned_memory *owned;
 };
 
@@ -122,6 +122,8 @@ struct allocator {
 
 	bool narrow;	 /* it reads processes with words of 4 bytes, too */
 	bool is_private; /* functions of a language or a collector give its blocks, malloc() none */
+	/* Its memory may lie in blocks of others: it is opened and walked behind them. */
+	bool is_last;
 
 	/* Required: starts of blocks and regions are multiples of it; a power of two, 8 or more. */
 	unsigned int alignment;

@@ -142,7 +142,7 @@ static void set_questions(const struct heaps *heaps)
 	allocation_set_tag_bits(heaps->index, heaps->slots->context.program->ignored_bits);
 }
 
-/* Tell the following allocators which memory belongs to the heap. */
+/* Tell other allocators which memory belongs to the heap. */
 static struct error *note_owned(struct slots *slots, const struct heap *heap)
 {
 	array_for_each(range, &heap->owned)
@@ -194,9 +194,11 @@ static struct error *open_each(struct slots *slots)
 		kinds++;
 	slots->list = calloc(kinds + 1, sizeof(*slots->list));
 	TRY_MEMORY(slots->list);
-	for (size_t i = 0; i < kinds; i++)
-		if (!is_narrow || allocators[i]->narrow)
-			TRY(open_heap(slots, allocators[i], &context));
+	for (int is_last = false; is_last <= true; is_last++)
+		for (size_t i = 0; i < kinds; i++)
+			if (allocators[i]->is_last == is_last &&
+			    (!is_narrow || allocators[i]->narrow))
+				TRY(open_heap(slots, allocators[i], &context));
 	return NULL;
 }
 

@@ -12,8 +12,10 @@ import unittest
 
 import core_file
 import harness
+import preloaded
 
 CYCLES, LIVE, DAMAGED = 2000, 1500, 50
+TCMALLOC = "libtcmalloc_minimal.so.4"
 # None is missed where it was tried; but a stale word, as on a stack, may hold some.
 MOST_HELD = 0.01
 
@@ -216,6 +218,20 @@ class Perl(harness.LiveTest):
             harness.ask(path, "objects", expected=(harness.FINE, harness.INCOMPLETE))
             harness.ask(path, "summarize", "leaked",
                         expected=(harness.FINE, harness.INCOMPLETE))
+
+
+@unittest.skipUnless(shutil.which("perl") and preloaded.is_there(TCMALLOC),
+                     "there is no perl, or no libtcmalloc-minimal4")
+class WithAnotherMalloc(harness.LiveTest):
+    """Perl's arenas lie in blocks of malloc(), whichever that is: it is walked before."""
+
+    def test_values_have_their_kinds_and_packages(self):
+        process = self.start(["perl", "-e", PROGRAM], LD_PRELOAD=TCMALLOC)
+        said = harness.addresses_said(process)
+        core = harness.snap(process, f"{self.folder}/core")
+        for kind in KINDS:
+            derived = said["Derived"] if kind == "User" else set()
+            self.assertTrue(numbers(core, "used", kind) == said[kind] | derived, kind)
 
 
 if __name__ == "__main__":
