@@ -179,8 +179,39 @@ class Lua54(LuaCases, harness.LiveTest):
     NAME = "lua5.4"
 
 
+COMPILED = """
+local sum = 0
+for round = 1, 300 do for i = 1, 1000 do sum = sum + i % 7 end end
+print("ready")
+io.stdout:flush()
+io.stdin:read()
+"""
+
+
 class LuaJit(LuaCases, harness.LiveTest):
     NAME = "luajit"
+
+    def code_of(self, switch):
+        """What is mapped to be executed and is of no file, and the bill's row of it."""
+        process = self.start(["luajit", switch, self.write_program()])
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+            ranges = [line.split()[0].split("-") for line in file
+                      if "x" in line.split()[1] and len(line.split()) == 5]
+        core = harness.snap(process, self.path(f"core{switch}"))
+        uses = harness.rows("use", "-q", core, "bill")
+        return (sum(int(end, 16) - int(start, 16) for start, end in ranges),
+                [row["mapped"] for row in uses if row["use"] == "LuaJIT's code"])
+
+    def write_program(self):
+        with open(self.path("compiled.lua"), "w", encoding="utf-8") as file:
+            file.write(COMPILED)
+        return self.path("compiled.lua")
+
+    def test_what_it_compiled_has_a_row_of_the_bill(self):
+        mapped, rows = self.code_of("-jon")
+        self.assertGreater(mapped, 0)
+        self.assertEqual(rows, [mapped])
+        self.assertEqual(self.code_of("-joff"), (0, []))
 
 
 if __name__ == "__main__":

@@ -313,6 +313,9 @@ typedef bool lua_local_visitor(void *data, const char *function, const char *nam
 bool lua_visit_locals(const struct lua *lua, struct view *view, uint64_t thread, bool all,
 		      lua_local_visitor *visit, void *data);
 
+/* Name what LuaJIT compiled, for the bill. */
+struct error *lua_find_jit_code(struct lua *lua);
+
 #define LUA_SLOTS \
 	lua, open, release, find_objects, is_collected, is_link, resolve, find_unused, text
 DECLARE_SLOTS(runtime, LUA_SLOTS);

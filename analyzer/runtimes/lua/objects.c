@@ -241,7 +241,7 @@ struct error *lua_open(struct object_space *space, bool *ret)
 	TRY(choose_layout(lua, &count));
 	*ret = count > 0;
 	space->tag_bits = *ret && lua->layout->is_jit ? ~LUA_JIT_ADDRESS : 0;
-	return NULL;
+	return *ret && lua->layout->is_jit ? lua_find_jit_code(lua) : NULL;
 }
 
 void lua_release(struct object_space *space)
