@@ -396,6 +396,17 @@ static char *describe_exception(const struct runtime_exception *found, const cha
 			   call ? call : "");
 }
 
+/* The function of the program that raised the exception, where no other place is known. */
+static void find_raising_call(struct autopsy *autopsy, const struct runtime_exception *exception)
+{
+	const char *name;
+
+	for (size_t i = 0; i < MOST_RAISING_CALLS && !autopsy->ending->place; i++)
+		if (!exception->calls[i] ||
+		    find_own_call(autopsy, exception->calls[i], &autopsy->ending->place, &name))
+			return;
+}
+
 /* Add the exception that a script raised, or handled when it ended. */
 static struct error *find_script_exception(struct autopsy *autopsy)
 {
@@ -413,6 +424,7 @@ static struct error *find_script_exception(struct autopsy *autopsy)
 			return error;
 		if (!found.state)
 			continue;
+		find_raising_call(autopsy, &found);
 		before = take(ending->reason);
 		ending->reason = describe_exception(&found, before, text);
 		ending->message = found.message[0] ? strdup(found.message) : NULL;

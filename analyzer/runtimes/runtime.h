@@ -201,11 +201,15 @@ struct task_visitor {
 	struct error *(*end)(void *data);
 };
 
+enum { MOST_RAISING_CALLS = 16 };
+
 /* An exception of a language. Texts are untrusted. */
 struct runtime_exception {
 	const char *state;	/* "while handling", "panic"; NULL: there is no exception */
 	const char *class_name; /* lives as long as the space; NULL: it has none */
 	char message[256];
+	/* Addresses that the calls that raised it return to, of compiled code; 0: no more. */
+	uint64_t calls[MOST_RAISING_CALLS];
 };
 
 /* The stacks that a runtime switches between. */

@@ -142,12 +142,24 @@ end
 handle(ARGV[0])
 """
 
+PERL = r"""
+package Broken { sub new { bless {}, shift } }
+sub finish { kill 'ABRT', $$; sleep 9 }
+sub parse { die "bad line @_\n" }
+my $how = shift;
+eval { $how eq 'object' ? die Broken->new : parse(3) };
+eval { 1 } if $how eq 'past';
+finish();
+"""
+
 GO = """
 package main
 import ("errors"; "os")
 func parse(how string) {
 	func() { defer func() { recover() }(); panic("inner") }()
 	if how == "error" { panic(errors.New("bad line")) }
+	var number *int
+	if how == "nil" { *number = 3 }
 	var list []int
 	list[len(how)] = 1
 }
@@ -271,16 +283,28 @@ class EndingTest(LiveTest):
         self.assertEqual(handled[0], past[0])
         self.assertNotIn("Broken", past[1])
 
+    @unittest.skipUnless(shutil.which("perl"), "there is no perl")
+    def test_what_the_last_eval_of_perl_failed_with(self):
+        for word, wanted in (("text", "The last eval failed: bad line 3"),
+                             ("object", "The last eval failed with Broken."), ("past", None)):
+            ended, reason = explanation(self.ended_script("perl", "pl", PERL, word))
+            self.assertIn("script.pl:2", ended)
+            self.check(reason, wanted)
+
     @unittest.skipUnless(shutil.which("go"), "there is no go")
     def test_what_go_panicked_with(self):
         self.write("script.go", GO)
         cache = {**os.environ, "GOCACHE": self.path("cache"), "GOTRACEBACK": "crash"}
         run("go", "build", "-o", self.path("panics"), self.path("script.go"), env=cache)
-        for word, wanted in (("error", "Panic: bad line"), (
-                "index", "Panic: runtime error: index out of range [5] with length 0")):
+        for word, line, wanted in (
+                ("error", 5, "bad line"),
+                ("nil", 7, "runtime error: invalid memory address or nil pointer dereference"),
+                ("index", 9, "runtime error: index out of range [5] with length 0")):
             core = self.path(f"core.{word}")
             run(HEAPCORE, "run", "--core", core, "--", self.path("panics"), word, env=cache)
-            self.assertEqual(explanation(core)[1], wanted)
+            ended, reason = explanation(core)
+            self.assertEqual(reason, f"Panic: {wanted}")
+            self.assertTrue(ended.endswith(f" in main.parse() at script.go:{line}."), ended)
 
     @unittest.skipUnless(shutil.which("rustc"), "there is no rustc")
     def test_what_rust_panicked_with(self):
