@@ -232,6 +232,12 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 	read_number(image, module, "v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", &ret->weak_ref_type);
 	read_number(image, module, "v8dbg_type_WeakCell__WEAK_CELL_TYPE", &ret->weak_cell_type);
 	read_number(image, module, "v8dbg_type_JSPromise__JS_PROMISE_TYPE", &ret->promise_type);
+	read_number(image, module,
+		    "v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE",
+		    &ret->async_type);
+	read_number(image, module,
+		    "v8dbg_type_JSAsyncGeneratorObject__JS_ASYNC_GENERATOR_OBJECT_TYPE",
+		    &ret->async_generator_type);
 	read_number(image, module, "v8dbg_type_JSBoundFunction__JS_BOUND_FUNCTION_TYPE",
 		    &ret->bound_type);
 	ret->scope_names = (1 + first_name) * V8_WORD;

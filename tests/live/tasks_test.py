@@ -174,6 +174,27 @@ $stdout.flush
 $stdin.read
 """
 
+# Of timers and async functions, those that were cleared or have ended do not wait.
+NODE = """
+const fs = require('fs');
+class Held { constructor() { this.list = []; for (let i = 0; i < 1000; i++) this.list.push({ i }); } }
+async function fetch() { const held = new Held(); await new Promise(() => {}); return held; }
+async function handler() { return await fetch(); }
+async function ends() { await 1; }
+exports.all = [];
+for (let i = 0; i < 5; i++) exports.all.push(handler());
+ends();
+function tick() {}
+function cleared() {}
+for (let i = 0; i < 3; i++) setTimeout(tick, 1e6 + i);
+clearTimeout(setTimeout(cleared, 1e6));
+exports.ended = setTimeout(() => setImmediate(() => {
+  const count = process.getActiveResourcesInfo().filter((kind) => kind == 'Timeout').length;
+  fs.writeFileSync(process.argv[2], String(count));
+  console.log('ready');
+}), 1);
+"""
+
 
 def read_tasks(core):
     """By address: name, class, what it waits for, its calls, bytes."""
@@ -265,6 +286,17 @@ class TasksTest(LiveTest):
             rest = row["retained"] - 1_000_000 * number
             self.assertTrue(0 < rest < 500_000, (number, rest))
         self.assertEqual(len(found), 4)
+
+    @unittest.skipUnless(shutil.which("node"), "there is no node")
+    def test_timers_and_async_functions_of_node_wait(self):
+        core, truth = self.core_of_script("node", NODE)
+        with open(truth, encoding="utf-8") as file:
+            timers = int(file.read())
+        kinds = [row["kind"] for row in rows("task", core, "backtrace", "--tasks")]
+        names = [row["function"] for row in rows("frame", core, "backtrace", "--tasks")]
+        self.assertEqual(sorted(names), 5 * ["fetch"] + 5 * ["handler"] + timers * ["tick"])
+        self.assertEqual((kinds.count("Timer"), kinds.count("Async function")), (timers, 10))
+        self.assertEqual(timers, 3)
 
     def test_programs_without_fibers_say_so(self):
         core, _ = self.core_of_script("/usr/bin/python3",

@@ -49,5 +49,6 @@ const struct runtime runtime_node = {
 	.leaks_note =
 		"Node.js is loaded: V8's objects are not counted as allocations, and hold what they refer to until V8 frees them",
 	FILL_SLOTS(NODE_SLOTS),
+	.calls = &(const struct runtime_calls){ FILL_SLOTS(NODE_CALL_SLOTS) },
 	.links = &(const struct runtime_links){ FILL_SLOTS(NODE_LINK_SLOTS) },
 };

@@ -55,3 +55,5 @@ DECLARE_SLOTS(runtime, NODE_SLOTS);
 #define NODE_LINK_SLOTS \
 	node, find_globals, visit_links, target_of, tell_step, visit_values, read_value
 DECLARE_SLOTS(runtime_links, NODE_LINK_SLOTS);
+#define NODE_CALL_SLOTS node, visit_tasks
+DECLARE_SLOTS(runtime_calls, NODE_CALL_SLOTS);

@@ -587,3 +587,101 @@ struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 	}
 	return NULL;
 }
+
+/* A timer's members, lib/internal/timers.js. */
+struct timer {
+	struct walk *walk;
+	uint64_t called; /* the function, tagged */
+	bool is_listed;	 /* it has a next one in its list, perhaps the list itself */
+};
+
+static bool take_member(void *data, uint64_t name, uint64_t value)
+{
+	struct timer *timer = data;
+	struct v8_map map;
+	char text[sizeof("_onTimeout") + 1];
+
+	if (!v8_read_text(&timer->walk->reader, name, text, sizeof(text)))
+		return false;
+	if (strcmp(text, "_onTimeout") == 0)
+		timer->called = value;
+	if (strcmp(text, "_idleNext") == 0)
+		timer->is_listed = v8_map_of(&timer->walk->reader, value, &map) &&
+				   v8_is_script(timer->walk->reader.layout, map.type);
+	return false;
+}
+
+static struct error *tell_task(struct walk *walk, struct runtime_task *task, uint64_t function,
+			       const struct task_visitor *visitor)
+{
+	struct runtime_frame frame = { 0 };
+	char name[NODE_MOST_NAME], file[NODE_MOST_NAME];
+	uint64_t shared;
+
+	if (node_read_function(&walk->reader, function, name, sizeof(name)))
+		frame.function = name;
+	if (find_shared(walk, function - V8_STRONG, &shared) &&
+	    read_file(walk, shared, file, sizeof(file)))
+		frame.file = file;
+	TRY(visitor->task(visitor->frames.data, task));
+	visitor->frames.frame(visitor->frames.data, &frame);
+	return visitor->end(visitor->frames.data);
+}
+
+/* A timer that has ended or was cleared is in no list. */
+static uint64_t find_called(struct walk *walk, uint64_t address)
+{
+	struct timer timer = { .walk = walk };
+
+	node_visit_properties(&walk->reader, address, take_member, &timer);
+	return timer.is_listed && is_object(timer.called) &&
+			       find_shared(walk, timer.called - V8_STRONG, &address)
+		       ? timer.called
+		       : 0;
+}
+
+/* An async function that waits says where it goes on, a small number that is less than 0 else. */
+static uint64_t find_waiting(struct walk *walk, uint64_t address)
+{
+	enum { FUNCTION = 24, CONTINUATION = 64 };
+	uint64_t function, place;
+
+	return is_generator(walk, address) && word_at(walk, address + CONTINUATION, &place) &&
+			       (int64_t)place >= 0 && word_at(walk, address + FUNCTION, &function)
+		       ? function
+		       : 0;
+}
+
+struct error *node_visit_tasks(struct object_space *space, const struct task_visitor *visitor)
+{
+	struct node *node = (struct node *)space;
+	struct walk walk = walk_of(node, NULL, NULL);
+	const struct v8_layout *layout = walk.reader.layout;
+	size_t hint = 0;
+
+	bitmap_for_each(id, allocation_used(space->index)) {
+		uint64_t number = object_class_of(space, (allocation_id)id), function = 0;
+		struct runtime_task task = { .id = (allocation_id)id };
+		enum class_name_kind kind;
+		struct v8_map map;
+		const char *name;
+
+		if (!number)
+			continue;
+		task.address = allocation_range_near(space->index, (allocation_id)id, &hint).start;
+		if (!v8_map_of(&walk.reader, task.address + V8_STRONG, &map) ||
+		    !v8_is_script(layout, map.type))
+			continue;
+		if (map.type == layout->async_type || map.type == layout->async_generator_type) {
+			task.kind = "Async function";
+			function = find_waiting(&walk, task.address);
+		} else if ((name = object_class_name(space, number, &kind)) &&
+			   strcmp(name, "Timeout") == 0) {
+			task.kind = "Timer";
+			function = find_called(&walk, task.address);
+		}
+		if (function)
+			TRY(tell_task(&walk, &task, function, visitor));
+	}
+	return NULL;
+}
