@@ -18,10 +18,11 @@ struct export_arguments {
 	enum owner_measure measure;
 	enum export_graph graph;
 	const char *path; /* NULL: to the command's output; borrowed */
+	bool holders;	  /* rather than who allocated */
 	bool narrows;	  /* anything but the format and the path was given */
 };
 
-enum { KEY_BY = 256, KEY_GRAPH, KEY_OUTPUT };
+enum { KEY_BY = 256, KEY_GRAPH, KEY_HOLDERS, KEY_OUTPUT };
 
 static const struct argp_option own_options[] = {
 	{ "by", KEY_BY, "own|retained|leaked", 0,
@@ -29,6 +30,8 @@ static const struct argp_option own_options[] = {
 	  0 },
 	{ "graph", KEY_GRAPH, "kinds|dominators|references", 0,
 	  "For dot: draw kinds, or the allocations that retain most", 0 },
+	{ "holders", KEY_HOLDERS, NULL, 0, "Write what holds, also where who allocated is known",
+	  0 },
 	{ "output", KEY_OUTPUT, "FILE", 0, "Write FILE; -o FILE is the same", 0 },
 	{ "o", KEY_OUTPUT, "FILE", OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -88,6 +91,10 @@ static struct error *export_parse(int key, const char *value, void *output)
 		arguments->narrows = true;
 		return take_choice(value, graphs, GRAPHS, "'kinds', 'dominators' or 'references'",
 				   &arguments->graph);
+	case KEY_HOLDERS:
+		arguments->narrows = true;
+		arguments->holders = true;
+		return NULL;
 	case KEY_OUTPUT:
 		arguments->path = value;
 		return NULL;
@@ -262,7 +269,8 @@ static struct error *export_run(struct analysis *analysis, const void *input, st
 	TRY(analysis_need(analysis, STAGE_HEAP));
 	TRY(query_select(analysis, &query, &members));
 	if (!arguments->format->lists_members) {
-		TRY(find_paths(&export, arguments->format->prefers_stacks, &owners));
+		TRY(find_paths(&export, arguments->format->prefers_stacks && !arguments->holders,
+			       &owners));
 		export.owners = &owners;
 	}
 	return write_export(&export, arguments, report);
@@ -277,7 +285,7 @@ const struct command command_export = {
 		   "export folded leaked\n"
 		   "export pprof used app::Session --by retained",
 	.description =
-		"Paths go from a root to what it holds, as 'tree' says it: an allocation hangs below the one without which it would be freed; what retains much is a frame of its own, with the name that the program has for it, others are joined by kind. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries; 'dump_all' lists the objects of Ruby, with their texts. The others write no contents of memory. Where who allocated is known, as by 'run --stacks=always' or tracemalloc, 'heaptrack' and 'pprof' have these calls instead of what holds, and 'alys' has them for each allocation.",
+		"Paths go from a root to what it holds, as 'tree' says it: an allocation hangs below the one without which it would be freed; what retains much is a frame of its own, with the name that the program has for it, others are joined by kind. Without a format, the formats are listed. The set is 'used' by default, and --by own counts its bytes as 'count' does. --limit is for the frames of a path, or whatever else the format is made of: the largest are kept, the others joined. 'sqlite' is all of the core as a database, for docs/sql.md's queries; 'dump_all' lists the objects of Ruby, with their texts. The others write no contents of memory. Where who allocated is known, as by 'run --stacks=always' or tracemalloc, 'heaptrack' and 'pprof' have these calls instead of what holds, unless --holders says otherwise, and 'alys' has them for each allocation.",
 	.word = WORD_SET,
 	.own_options = own_options,
 	.options = &contents_options[SELECTION_OPTIONS],

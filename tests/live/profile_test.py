@@ -81,6 +81,23 @@ class TracemallocTest(LiveTest):
             with self.subTest(python):
                 self.check(python)
 
+    def test_exports_write_holders_on_request(self):
+        core, _ = self.core_of_script("/usr/bin/python3", """
+import sys, tracemalloc
+tracemalloc.start(4)
+kept = [bytearray(1000) for number in range(1000)]
+print("ready", flush=True)
+sys.stdin.read()
+""")
+        files = []
+        for options in (), ("--holders",):
+            files.append(self.path(f"heaptrack{len(files)}"))
+            ask("-q", core, "export", "heaptrack", *options, "-o", files[-1])
+        with open(files[0], encoding="utf-8", errors="replace") as callers, open(
+                files[1], encoding="utf-8", errors="replace") as holders:
+            self.assertNotIn("globals of python", callers.read())
+            self.assertIn("globals of python", holders.read())
+
 
 SAMPLED = """
 #include <stdlib.h>
