@@ -527,9 +527,12 @@ bool runtimes_is_part(const struct runtimes *list, uint64_t number)
 
 bool runtimes_part_of(const struct runtimes *list, allocation_id id, struct object_part *ret)
 {
-	objects_for_each(space, list)
-		if (space->runtime->layout && space->runtime->layout->part_of(space, id, ret))
+	objects_for_each(space, list) {
+		const struct runtime_layout *layout = space->runtime->layout;
+
+		if (layout && layout->part_of && layout->part_of(space, id, ret))
 			return true;
+	}
 	return false;
 }
 
