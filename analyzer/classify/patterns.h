@@ -80,7 +80,6 @@ bool pattern_is_reserve(pattern_number number);
 /* True if a type from debug information says more. */
 bool pattern_is_plain(pattern_number number);
 
-
 /* The number of that name, or NO_PATTERN. */
 pattern_number pattern_find(const char *name);
 

@@ -555,7 +555,7 @@ struct frames_walk {
 	struct view view;
 };
 
-/* Those that are the interpreter's own, at entries from C, are among them. */
+/* Visit the heads of frames, also of those that the interpreter itself makes at entries from C. */
 static struct error *visit_heads(uint64_t state, void *data)
 {
 	struct frames_walk *walk = data;
