@@ -109,10 +109,17 @@ static bool is_signalled(pid_t thread)
 		process_status_field(text, "SigCgt", 16, 0)) != 0;
 }
 
-/*
- * The first argument of the call that the thread has left, which was in x0 before the result. The
- * kernel shows it of a thread that is in a call.
- */
+void machine_note_call(pid_t thread, struct waiting_call *ret)
+{
+	_cleanup_(free) char *text = process_thread_text(thread, "syscall");
+
+	*ret = (struct waiting_call){ .number = NO_CALL };
+	if (text && sscanf(text, "%ld %" SCNx64 " %*x %*x %*x %*x %*x %" SCNx64 " %" SCNx64,
+			   &ret->number, &ret->first, &ret->stack, &ret->next) != 4)
+		ret->number = NO_CALL;
+}
+
+/* Read the first argument of the call that the thread has left, as of a thread that is in it. */
 static bool read_first(pid_t thread, long call, uint64_t *ret)
 {
 	_cleanup_(free) char *text = NULL;
@@ -124,7 +131,22 @@ static bool read_first(pid_t thread, long call, uint64_t *ret)
 	return text && sscanf(text, "%ld %" SCNx64, &number, ret) == 2 && number == call;
 }
 
-void machine_restart_call(pid_t thread)
+/*
+ * Find that argument, which was in x0 before the result. Linux 6.1 keeps it, and 6.12.117 does not,
+ * but shows the result in its place: then the call that the thread waited in before has to be the
+ * same.
+ */
+static bool find_first(pid_t thread, const struct user_regs_struct *own,
+		       const struct waiting_call *waiting, uint64_t *ret)
+{
+	if (read_first(thread, (long)own->regs[CALL], ret) && *ret != own->regs[0])
+		return true;
+	*ret = waiting->first;
+	return waiting->number == (long)own->regs[CALL] && waiting->stack == own->sp &&
+	       waiting->next == own->pc;
+}
+
+void machine_restart_call(pid_t thread, const struct waiting_call *waiting)
 {
 	struct user_regs_struct own;
 	uint64_t first;
@@ -132,7 +154,7 @@ void machine_restart_call(pid_t thread)
 	if (!registers_read(thread, &own) || (long)own.regs[0] != -EINTR ||
 	    !call_has_done_nothing((long)own.regs[CALL]) ||
 	    !injection_is_gadget(thread, own.pc - CALL_SIZE) || is_signalled(thread) ||
-	    !read_first(thread, (long)own.regs[CALL], &first))
+	    !find_first(thread, &own, waiting, &first))
 		return;
 	own.regs[0] = first;
 	own.pc -= CALL_SIZE;
@@ -241,6 +263,9 @@ void machine_begin_calls(struct injection *injection)
 void machine_end_calls(struct injection *injection)
 {
 	struct iovec place = { injection->vectors, injection->vectors_size };
+	const struct user_regs_struct *own = &injection->registers;
+	struct waiting_call waiting = { (long)own->regs[CALL], own->regs[0], own->sp,
+					own->pc + CALL_SIZE };
 	pid_t thread = injection->thread;
 
 	if (injection->vectors_note)
@@ -254,7 +279,7 @@ void machine_end_calls(struct injection *injection)
 		return;
 	injection_set_mask(injection, injection->mask);
 	if (injection_park(injection))
-		machine_restart_call(thread);
+		machine_restart_call(thread, &waiting);
 }
 
 struct frame {

@@ -313,7 +313,8 @@ struct error *process_clone_isolate(struct process_clone *clone)
 }
 
 /* The thread was interrupted. */
-static bool collect_now(struct process_clone *clone, pid_t thread)
+static bool collect_now(struct process_clone *clone, pid_t thread,
+			const struct waiting_call *waiting)
 {
 	struct injection injection = { .process = clone->process,
 				       .thread = thread,
@@ -321,7 +322,7 @@ static bool collect_now(struct process_clone *clone, pid_t thread)
 				       .options = clone->options };
 	bool call, done;
 
-	machine_restart_call(thread);
+	machine_restart_call(thread, waiting);
 	if (!injection_fits(thread, &injection.gadget, &call) ||
 	    !injection_is_gadget(thread, injection.gadget) || injection_begin(&injection))
 		return false;
@@ -336,18 +337,20 @@ static bool collect_now(struct process_clone *clone, pid_t thread)
 /* Stop that thread, and have it collect the clone; false: it did not. */
 static bool collect_by(struct process_clone *clone, pid_t thread)
 {
+	struct waiting_call waiting;
 	int status, signal = 0;
 	bool done = false;
 
 	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) < 0)
 		return false;
+	machine_note_call(thread, &waiting);
 	ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
 	if (!injection_await(thread, &status))
 		return false;
 	if (status >> 16 == 0)
 		signal = WSTOPSIG(status);
 	else if (WSTOPSIG(status) == SIGTRAP)
-		done = collect_now(clone, thread);
+		done = collect_now(clone, thread, &waiting);
 	ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal);
 	return done;
 }

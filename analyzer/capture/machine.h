@@ -6,6 +6,7 @@
 #pragma once
 
 #include "analyzer/capture/injection.h"
+#include "analyzer/capture/threads.h"
 #include "analyzer/image/arch.h"
 
 /* Instructions, as bytes. */
@@ -27,12 +28,18 @@ struct machine {
 extern const struct machine machine;
 
 /*
+ * Read the call in which the thread waits that is about to be interrupted, where the kernel may not
+ * say it afterwards.
+ */
+void machine_note_call(pid_t thread, struct waiting_call *ret);
+
+/*
  * Some system calls end with EINTR when their thread is merely stopped, which few programs expect
  * where no signal was sent. The thread has just been stopped by PTRACE_INTERRUPT: if that ended its
  * call, and nothing of the call was done yet, have the kernel begin it anew when the thread goes
  * on. A signal with a handler that comes before still ends it with EINTR. A time limit begins anew.
  */
-void machine_restart_call(pid_t thread);
+void machine_restart_call(pid_t thread, const struct waiting_call *waiting);
 
 /*
  * The thread, which was stopped so, is about to go on: where the kernel does not, let a signal that

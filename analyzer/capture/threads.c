@@ -97,6 +97,8 @@ static bool is_zombie(pid_t thread)
 /* Begin to stop one more thread. */
 static struct error *seize(struct held_process *held, pid_t id)
 {
+	struct held_thread thread = { .id = id };
+
 	if (ptrace(PTRACE_SEIZE, id, NULL, NULL) < 0) {
 		int failure = errno;
 
@@ -105,8 +107,9 @@ static struct error *seize(struct held_process *held, pid_t id)
 		errno = failure;
 		return process_refusal(held->id);
 	}
+	machine_note_call(id, &thread.waiting);
 	ptrace(PTRACE_INTERRUPT, id, NULL, NULL);
-	return LIST_APPEND(held->threads, held->count, (struct held_thread){ .id = id });
+	return LIST_APPEND(held->threads, held->count, thread);
 }
 
 /* Returns by *ret_found whether there were new ones. */
@@ -153,7 +156,7 @@ static bool take_stop(struct held_thread *thread, int status)
 	else if (WSTOPSIG(status) == SIGTRAP)
 		thread->interrupted = true;
 	if (thread->interrupted)
-		machine_restart_call(thread->id);
+		machine_restart_call(thread->id, &thread->waiting);
 	return true;
 }
 

@@ -13,12 +13,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A call in which a thread waits; the number is negative if it waits in none. */
+struct waiting_call {
+	long number;
+	uint64_t first;	      /* argument */
+	uint64_t stack, next; /* the stack pointer, and the instruction behind that of the call */
+};
+
 struct held_thread {
 	pid_t id;
-	bool stopped;	       /* else it is in a system call that cannot be left */
-	bool interrupted;      /* by us alone: no signal, no Ctrl-Z stopped it */
-	int signal;	       /* that it was about to get, or 0 */
-	uint64_t signal_stack; /* 0: none, or not known */
+	bool stopped;		     /* else it is in a system call that cannot be left */
+	bool interrupted;	     /* by us alone: no signal, no Ctrl-Z stopped it */
+	int signal;		     /* that it was about to get, or 0 */
+	struct waiting_call waiting; /* before it was stopped */
+	uint64_t signal_stack;	     /* 0: none, or not known */
 };
 
 struct held_process {

@@ -52,12 +52,18 @@ uint64_t machine_waiting_at(const struct user_regs_struct *registers)
 	return (long)registers->orig_rax >= 0 ? registers->rip - CALL_SIZE : 0;
 }
 
+/* All arguments stay in their registers. */
+void machine_note_call(pid_t thread, struct waiting_call *ret)
+{
+	*ret = (struct waiting_call){ .number = -1 };
+}
+
 /*
  * The result that the program would see is replaced by the kernel's own for "begin anew, unless a
  * handler is to be run: then EINTR". So the kernel decides whether a signal has come, when the
  * thread goes on.
  */
-void machine_restart_call(pid_t thread)
+void machine_restart_call(pid_t thread, const struct waiting_call *waiting)
 {
 	struct user_regs_struct own;
 
