@@ -433,23 +433,19 @@ static bool find_own_identity(const struct analysis *analysis, allocation_id id,
 		return false;
 	if (signature_object(&reader, id, range.start) != range.start)
 		return identity_find_maker(analysis->identities, range.start, ret);
-	return identity_find(analysis->identities, &reader.view, range, ret);
+	return identity_find(analysis->identities, &reader.view, range, ret) ||
+	       identity_find_unloaded(analysis->identities, &reader.view, range, ret);
 }
 
 bool analysis_identity(const struct analysis *analysis, allocation_id id, struct identity *ret)
 {
 	struct view view = { analysis->image };
-	struct memory_range range;
 
 	if (!bitmap_get(allocation_used(analysis->index), id))
 		return false;
-	if (find_own_identity(analysis, id, ret))
-		return true;
-	if (analysis_signature(analysis, id))
-		return false;
-	range = range_of(analysis, id);
-	return identity_find_pool(analysis->identities, &view, range, ret) ||
-	       identity_find_unloaded(analysis->identities, &view, range, ret);
+	return find_own_identity(analysis, id, ret) ||
+	       (identities_have_pools(analysis->identities) && !analysis_signature(analysis, id) &&
+		identity_find_pool(analysis->identities, &view, range_of(analysis, id), ret));
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

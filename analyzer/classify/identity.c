@@ -226,6 +226,11 @@ static bool know_target(struct identities *identities, uint64_t address, char *n
 	return true;
 }
 
+bool identities_have_pools(const struct identities *identities)
+{
+	return identities->pools.size != 0;
+}
+
 bool identity_find_pool(struct identities *identities, struct view *view, struct memory_range range,
 			struct identity *ret)
 {
@@ -252,7 +257,8 @@ bool identity_possible(const struct identities *identities, struct view *view,
 	uint64_t words[EARLY_WORDS];
 	size_t count = early_words_read(view, range, words);
 
-	return module_bounds_meet(&identities->bounds, words, count);
+	return module_bounds_meet(&identities->bounds, words, count) ||
+	       (count > 0 && unloaded_possible(&identities->unloaded, view->image, words[0]));
 }
 
 /* The maker with that key, added if it is new; NULL: it has no name. */

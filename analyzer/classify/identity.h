@@ -50,6 +50,7 @@ bool identity_find_unloaded(struct identities *identities, struct view *view,
  */
 static const uint64_t IDENTITY_OF_POOL = UINT64_C(1) << 54;
 
+bool identities_have_pools(const struct identities *identities);
 bool identity_find_pool(struct identities *identities, struct view *view, struct memory_range range,
 			struct identity *ret);
 

@@ -7,15 +7,15 @@ enum {
 	MOST_WORDS = 1 << 12,
 };
 
-static bool is_lost(const struct unloaded *unloaded, const struct image *image, uint64_t word)
+bool unloaded_possible(const struct unloaded *unloaded, const struct image *image, uint64_t word)
 {
 	const struct program *program = unloaded->program;
 	const uint64_t width = image_word_size(image);
 	uint64_t last =
 		program->module_count ? program->modules[program->module_count - 1].start : 0;
 
-	return word % width == 0 && word % PAGE_BYTES != 0 && word % PAGE_BYTES != 2 * width &&
-	       (word ^ last) >> NEAR_BITS == 0 && !image_find(image, word);
+	return (word ^ last) >> NEAR_BITS == 0 && word % width == 0 && word % PAGE_BYTES != 0 &&
+	       word % PAGE_BYTES != 2 * width && !image_find(image, word);
 }
 
 static bool add_word(struct unloaded *unloaded, uint64_t word, uint64_t size)
@@ -40,7 +40,8 @@ static void count_words(struct unloaded *unloaded, struct view *view)
 			allocation_range_near(unloaded->index, (allocation_id)id, &hint);
 		uint64_t word;
 
-		if (view_word(view, range.start, &word) && is_lost(unloaded, view->image, word) &&
+		if (view_word(view, range.start, &word) &&
+		    unloaded_possible(unloaded, view->image, word) &&
 		    !add_word(unloaded, word, range.end - range.start))
 			return;
 	}
@@ -51,7 +52,7 @@ uint64_t unloaded_vtable(struct unloaded *unloaded, struct view *view, uint64_t 
 	const struct lost_word *lost;
 	uint64_t word;
 
-	if (!view_word(view, address, &word) || !is_lost(unloaded, view->image, word))
+	if (!view_word(view, address, &word) || !unloaded_possible(unloaded, view->image, word))
 		return 0;
 	if (!unloaded->are_counted)
 		count_words(unloaded, view);

@@ -27,5 +27,8 @@ struct unloaded {
 	HASH_TABLE(struct lost_word) words;
 };
 
+/* True if a block that begins with the word may be one: quick for most. */
+bool unloaded_possible(const struct unloaded *unloaded, const struct image *image, uint64_t word);
+
 /* The vtable that the block at address began with; 0: it is no such object. */
 uint64_t unloaded_vtable(struct unloaded *unloaded, struct view *view, uint64_t address);
