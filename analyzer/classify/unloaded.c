@@ -14,8 +14,9 @@ bool unloaded_possible(const struct unloaded *unloaded, const struct image *imag
 	uint64_t last =
 		program->module_count ? program->modules[program->module_count - 1].start : 0;
 
-	return (word ^ last) >> NEAR_BITS == 0 && word % width == 0 && word % PAGE_BYTES != 0 &&
-	       word % PAGE_BYTES != 2 * width && !image_find(image, word);
+	/* Near modules at low addresses, as in programs of 32 bits, any number may be. */
+	return last >> NEAR_BITS != 0 && (word ^ last) >> NEAR_BITS == 0 && word % width == 0 &&
+	       word % PAGE_BYTES != 0 && word % PAGE_BYTES != 2 * width && !image_find(image, word);
 }
 
 static bool add_word(struct unloaded *unloaded, uint64_t word, uint64_t size)

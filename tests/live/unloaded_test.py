@@ -47,6 +47,23 @@ int main(int count, char **arguments)
 }
 """
 
+NUMBERS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static long *parts[100];
+int main(void)
+{
+	for (int i = 0; i < 100; i++) {
+		parts[i] = calloc(5, sizeof(**parts));
+		parts[i][0] = 24;
+	}
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+
 
 class UnloadedTest(harness.LiveTest):
     def kinds(self, what):
@@ -70,6 +87,12 @@ class UnloadedTest(harness.LiveTest):
         self.assertIn("loaded", said)
         self.assertNotIn("class of an unloaded library", kinds)
         self.assertEqual(kinds.get("Widget"), 100, kinds)
+
+    def test_numbers_are_no_classes_where_addresses_are_as_small(self):
+        harness.needs_i386("gcc")
+        process = self.start([self.compile("numbers", flags=("-m32",), text=NUMBERS)])
+        core = harness.gcore(process, self.folder)
+        self.assertNotIn("unloaded library", harness.ask(core, "summarize", "used").stdout)
 
 
 if __name__ == "__main__":
