@@ -9,7 +9,8 @@
 enum {
 	WORD = 8,
 	SAMPLES = 1024,
-	LAST_WORDS = 2, /* of a block, which malloc may have rounded up */
+	LAST_WORDS = 4, /* of a block, which malloc may have rounded up, or not split */
+	LEAST_SIZE = 32,
 	LEAST_OBJECTS = 4,
 	LEAST_SHARING = 3, /* samples of one object */
 	REACH = 128,	   /* of an object, where its name is */
@@ -73,7 +74,7 @@ static struct error *add_samples(sample_list *samples, struct view *view,
 {
 	uint64_t size = range.end - range.start;
 
-	for (uint64_t i = 1; i <= LAST_WORDS && size >= 2 * LAST_WORDS * WORD; i++) {
+	for (uint64_t i = 1; i <= LAST_WORDS && size >= LEAST_SIZE; i++) {
 		struct label_mark mark = { .offset = size - i * WORD };
 		allocation_id id = find_object(index, view, range, &mark);
 
@@ -165,8 +166,7 @@ bool label_mark_find(const struct label_objects *objects, struct view *view,
 	uint64_t size = range.end - range.start;
 	char name[LONGEST];
 
-	for (uint64_t i = 1; i <= LAST_WORDS && objects->size && size >= 2 * LAST_WORDS * WORD;
-	     i++) {
+	for (uint64_t i = 1; i <= LAST_WORDS && objects->size && size >= LEAST_SIZE; i++) {
 		allocation_id id;
 
 		ret->offset = size - i * WORD;

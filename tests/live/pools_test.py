@@ -82,10 +82,17 @@ class PoolsTest(harness.LiveTest):
         return process, control
 
     def count(self, pools):
-        """What HAProxy says of its pools, and heapcore."""
+        """
+        What HAProxy says of its pools, and heapcore. Requests that it has read may still be on
+        their way to the server: the core counts if HAProxy says the same before and after it.
+        """
         process, control = self.serve(pools)
-        truth = self.ask_statistics(control)
-        core = harness.snap(process, self.path("core"))
+        deadline = time.monotonic() + harness.TIMEOUT
+        truth, after = None, self.ask_statistics(control)
+        while truth != after and time.monotonic() < deadline:
+            truth = after
+            core = harness.snap(process, self.path("core"))
+            after = self.ask_statistics(control)
         rows = json.loads(harness.ask(core, "summarize", "used", "--all", "--format", "json")
                           .stdout)["tables"][0]["rows"]
         found = {row["identity"].strip('"'): row["count"] for row in rows
