@@ -152,6 +152,31 @@ eval { 1 } if $how eq 'past';
 finish();
 """
 
+PHP = r"""
+<?php
+class Broken extends RuntimeException {}
+class Shop { static function parse($text) { throw new Broken("bad line $text"); } }
+$c = FFI::cdef("void abort(void *); extern void (*zend_throw_exception_hook)(void *);");
+function finish() { global $c; $c->abort(NULL); }
+function handle($how) {
+    global $c;
+    if ($how == "uncaught") set_exception_handler(function ($e) { finish(); });
+    if ($how == "thrown") $c->zend_throw_exception_hook = $c->abort;
+    if ($how != "handled" && $how != "past") Shop::parse(3);
+    try { Shop::parse(3); }
+    catch (LogicException $other) { return; }
+    catch (Error | Broken $e) { if ($how == "handled") finish(); }
+    finish();
+}
+handle($argv[1]);
+"""
+PHP_ERRORS = {
+    "handled": "While handling Broken from Shop::parse at script.php:3: bad line 3",
+    "thrown": "While throwing Broken from Shop::parse at script.php:3: bad line 3",
+    "uncaught": "Uncaught Broken from Shop::parse at script.php:3: bad line 3",
+    "past": None,
+}
+
 GO = """
 package main
 import ("errors"; "os")
@@ -289,6 +314,14 @@ class EndingTest(LiveTest):
                              ("object", "The last eval failed with Broken."), ("past", None)):
             ended, reason = explanation(self.ended_script("perl", "pl", PERL, word))
             self.assertIn("script.pl:2", ended)
+            self.check(reason, wanted)
+
+    @unittest.skipUnless(shutil.which("php"), "there is no php")
+    def test_what_php_threw_or_handled(self):
+        for word, wanted in PHP_ERRORS.items():
+            ended, reason = explanation(self.ended_script("php", "php", PHP, word))
+            place = "Shop::parse at script.php:3" if word == "thrown" else "at script.php:5"
+            self.assertIn(place, ended)
             self.check(reason, wanted)
 
     @unittest.skipUnless(shutil.which("go"), "there is no go")

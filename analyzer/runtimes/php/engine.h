@@ -97,6 +97,9 @@ struct php_call {
 	bool is_code;  /* of a file, not of a function */
 };
 
+/* Only a process's first thread runs the engine, unless it is built for several. */
+bool php_runs_in(const struct php *php, uint32_t thread);
+
 /* Visit the calls that are running, the innermost first; false: what is next makes no sense. */
 bool php_visit_calls(const struct php *php, void (*visit)(void *data, const struct php_call *call),
 		     void *data);

@@ -259,6 +259,12 @@ static void visit_frame(void *data, const struct php_call *call)
 		visit_variables(reading, call);
 }
 
+bool php_runs_in(const struct php *php, uint32_t thread)
+{
+	return php->space.program->thread_count <= 1 ||
+	       php->space.program->threads[thread].id == php->space.image->origin.process;
+}
+
 struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 			       const struct frame_visitor *visitor)
 {
@@ -272,10 +278,7 @@ struct error *php_visit_frames(struct object_space *space, uint32_t thread,
 	};
 	struct runtime_frame damage = { .damage = "a call of PHP is not there" };
 
-	/* Only a process's first thread runs the engine, unless it is built for several. */
-	if (!php->engine.layout ||
-	    (php->space.program->thread_count > 1 &&
-	     php->space.program->threads[thread].id != php->space.image->origin.process))
+	if (!php->engine.layout || !php_runs_in(php, thread))
 		return NULL;
 	if (!php_visit_calls(php, visit_frame, &reading) && !reading.error) {
 		damage.number = reading.number;

@@ -9,7 +9,7 @@
 	php, release, find_objects, class_name, visit_bases, may_refer, is_link, find_unused, \
 		resolve, is_collecting, liveness, visit_members
 DECLARE_SLOTS(runtime, PHP_SLOTS);
-#define PHP_CALL_SLOTS php, visit_frames, visit_code
+#define PHP_CALL_SLOTS php, visit_frames, find_exception, visit_code
 DECLARE_SLOTS(runtime_calls, PHP_CALL_SLOTS);
 #define PHP_LINK_SLOTS                                                                            \
 	php, find_globals, find_locals, visit_links, target_of, tell_step, visit_values, item_of, \

@@ -65,6 +65,7 @@ struct php {
 	ARRAY(uint64_t) offsets; /* in blocks, by class: C code may have something before objects */
 	ARRAY(struct php_elements) elements; /* by id */
 	uint64_t collector;		     /* of its variables; 0: they are not known */
+	uint64_t store;			     /* EG(objects_store); 0: it is not known */
 	uint64_t stack_top;		     /* of what is in use of the last page of the stack */
 	struct php_engine engine;
 	ARRAY(uint8_t) parts;	       /* by allocation: enum php_part */

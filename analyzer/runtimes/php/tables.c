@@ -230,7 +230,8 @@ struct error *php_find_tables(struct php *php)
 	struct search search = { .php = php };
 
 	find_place(php, &search);
-	if (module_data_search(context->image, context->program, is_object_table, &search)) {
+	php->store = module_data_search(context->image, context->program, is_object_table, &search);
+	if (php->store) {
 		TRY(object_classes_set(&php->space.classes, search.found.id, PHP_OBJECTS - 1));
 		TRY(know_objects(php, &search.found));
 	}

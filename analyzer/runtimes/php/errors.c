@@ -1,0 +1,263 @@
+/*
+ * The exception that PHP throws, handles in a catch clause, or gave to the program's handler of
+ * uncaught ones. A catch clause has no end of its own: the end of the try block jumps there
+ * (zend_compile.c). Properties of class Exception and Error stand in the order of their
+ * declaration, those of classes derived from them behind (zend_exceptions.stub.php).
+ */
+#include "analyzer/runtimes/php/engine.h"
+#include "analyzer/runtimes/php/objects.h"
+
+#include "analyzer/runtimes/object_links.h"
+
+#include <string.h>
+
+enum {
+	WORD = 8,
+	/* struct _zend_op */
+	OPERATION = 32,
+	JUMP = 8,
+	RESULT = 16,
+	CODE = 28,
+	RESULT_TYPE = 31,
+	IS_VARIABLE = 8,
+	OP_JUMP = 42,
+	OP_CATCH = 107,
+	OP_HANDLE = 149,
+	/* Properties. */
+	MESSAGE = 0,
+	SOURCE = 3,
+	LINE = 4,
+	TRACE = 5,
+};
+
+struct search {
+	struct php *php;
+	struct view view;
+	const char *state;
+	uint64_t exception; /* 0: none was found */
+	struct php_call outermost;
+};
+
+static bool is_throwable(struct view *view, uint64_t object)
+{
+	enum { CLASS = 16, NAME = 8, PARENT = 16, MOST_PARENTS = 64 };
+	uint64_t class, parent, text;
+	char name[sizeof("Exception") + 1];
+
+	if (!view_word(view, object + CLASS, &class))
+		return false;
+	for (int i = 0; i < MOST_PARENTS && view_word(view, class + PARENT, &parent); i++) {
+		if (!parent)
+			return view_word(view, class + NAME, &text) &&
+			       php_read_text(view, text, name, sizeof(name)) &&
+			       (strcmp(name, "Exception") == 0 || strcmp(name, "Error") == 0);
+		class = parent;
+	}
+	return false;
+}
+
+/* Keep the exception that the value at place is, if it is one. */
+static void keep_exception(struct search *search, uint64_t place, const char *state)
+{
+	struct php_value value;
+
+	if (!php_read_value(search->php, &search->view, place, &value) ||
+	    (value.type == TYPE_REFERENCE &&
+	     !php_read_value(search->php, &search->view, value.word + WORD, &value)) ||
+	    value.type != TYPE_OBJECT || !is_throwable(&search->view, value.word))
+		return;
+	search->exception = value.word;
+	search->state = state;
+}
+
+static bool has_code(struct view *view, uint64_t operation, uint8_t wanted)
+{
+	uint8_t code;
+
+	return view_read(view, operation + CODE, &code, sizeof(code)) && code == wanted;
+}
+
+/* True if the operation at that address is in the clauses that begin at first. */
+static bool is_within(struct view *view, uint64_t first, uint64_t operation)
+{
+	uint64_t jump = first - OPERATION;
+	int32_t distance;
+
+	return operation >= first && has_code(view, jump, OP_JUMP) &&
+	       view_read(view, jump + JUMP, &distance, sizeof(distance)) &&
+	       operation < jump + (uint64_t)distance;
+}
+
+/* The variable of the innermost clause that the call is in; 0: it is in none. */
+static uint64_t find_clause(struct search *search, const struct php_call *call,
+			    const struct php_function *function)
+{
+	uint64_t file = call->function + search->php->engine.layout->file, tries, found = 0;
+	uint32_t count, entry[4], variable;
+	struct budget *steps = &search->php->space.steps;
+	struct view *view = &search->view;
+	uint8_t type;
+
+	if (!view_read(view, file - 20, &count, sizeof(count)) ||
+	    !view_word(view, file - 8, &tries))
+		return 0;
+	for (uint32_t i = 0; i < count && i < function->count && budget_take(steps); i++) {
+		uint64_t first;
+
+		if (!view_read(view, tries + i * sizeof(entry), entry, sizeof(entry)))
+			break;
+		first = function->operations + (uint64_t)OPERATION * entry[1];
+		if (entry[1] > 0 && entry[1] < function->count && first > found &&
+		    is_within(view, first, call->operation))
+			found = first;
+	}
+	for (uint64_t at = call->operation; found && at >= found && budget_take(steps);
+	     at -= OPERATION)
+		if (has_code(view, at, OP_CATCH))
+			return view_read(view, at + RESULT_TYPE, &type, sizeof(type)) &&
+					       type == IS_VARIABLE &&
+					       view_read(view, at + RESULT, &variable,
+							 sizeof(variable))
+				       ? call->address + variable
+				       : 0;
+	return 0;
+}
+
+static void visit_call(void *data, const struct php_call *call)
+{
+	struct search *search = data;
+	struct php_function function;
+	uint64_t place;
+
+	search->outermost = *call;
+	if (search->exception ||
+	    !php_read_function(search->php, &search->view, call->function, &function) ||
+	    !function.is_compiled ||
+	    call->operation - function.operations >= (uint64_t)OPERATION * function.count)
+		return;
+	place = find_clause(search, call, &function);
+	if (place)
+		keep_exception(search, place, "while handling");
+}
+
+/* EG(exception) stands behind the table of objects, before three operations that handle it. */
+static void find_thrown(struct search *search)
+{
+	enum { MOST = 24, OPERATIONS = 3 * WORD };
+	uint64_t place = search->php->store;
+
+	for (int i = 0; place && i < MOST; i++, place += WORD)
+		if (has_code(&search->view, place + OPERATIONS, OP_HANDLE) &&
+		    has_code(&search->view, place + OPERATIONS + OPERATION, OP_HANDLE)) {
+			if (view_word(&search->view, place, &search->exception) &&
+			    !is_throwable(&search->view, search->exception))
+				search->exception = 0;
+			search->state = "while throwing";
+			return;
+		}
+}
+
+static bool read_property(struct search *search, unsigned int number, uint8_t type, uint64_t *ret)
+{
+	uint64_t place = search->exception + PHP_OBJECT_HEAD + (uint64_t)PHP_VALUE * number;
+	struct php_value value;
+
+	if (!php_read_value(search->php, &search->view, place, &value) || value.type != type)
+		return false;
+	*ret = value.word;
+	return true;
+}
+
+static void read_message(struct search *search, struct runtime_exception *ret)
+{
+	uint64_t string, length;
+
+	if (!read_property(search, MESSAGE, TYPE_STRING, &string) ||
+	    !view_word(&search->view, string + 2 * WORD, &length))
+		return;
+	length = MIN(length, sizeof(ret->message) - 1);
+	if (!view_read(&search->view, string + PHP_STRING_HEAD, ret->message, length))
+		length = 0;
+	ret->message[length] = '\0';
+}
+
+/* The function that an entry of a trace is of. */
+struct traced {
+	struct search *search;
+	char class[256], name[256];
+};
+
+static bool keep_text(void *data, const struct php_item *item)
+{
+	struct traced *traced = data;
+	struct view *view = &traced->search->view;
+	char key[sizeof("function") + 1];
+	struct php_value value;
+
+	if (!item->key || !php_read_text(view, item->key, key, sizeof(key)) ||
+	    !php_read_value(traced->search->php, view, item->place, &value) ||
+	    value.type != TYPE_STRING)
+		return false;
+	if (strcmp(key, "function") == 0)
+		php_read_text(view, value.word, traced->name, sizeof(traced->name));
+	else if (strcmp(key, "class") == 0)
+		php_read_text(view, value.word, traced->class, sizeof(traced->class));
+	return false;
+}
+
+static bool read_entry(void *data, const struct php_item *item)
+{
+	struct traced *traced = data;
+	struct php_value value;
+
+	if (php_read_value(traced->search->php, &traced->search->view, item->place, &value) &&
+	    value.type == TYPE_ARRAY)
+		php_visit_items(traced->search->php, &traced->search->view, value.word, keep_text,
+				traced);
+	return true;
+}
+
+static void visit_place(struct search *search, const struct frame_visitor *visitor)
+{
+	enum { INTEGER = 4 };
+	struct traced traced = { search, "", "" };
+	char function[sizeof(traced.class) + sizeof(traced.name) + 2], file[512];
+	struct runtime_frame frame = { .function = function };
+	uint64_t string, trace;
+
+	if (read_property(search, TRACE, TYPE_ARRAY, &trace))
+		php_visit_items(search->php, &search->view, trace, read_entry, &traced);
+	snprintf(function, sizeof(function), "%s%s%s", traced.class, traced.class[0] ? "::" : "",
+		 traced.name[0] ? traced.name : "{main}");
+	if (read_property(search, SOURCE, TYPE_STRING, &string) &&
+	    php_read_text(&search->view, string, file, sizeof(file)))
+		frame.file = file;
+	read_property(search, LINE, INTEGER, &frame.line);
+	visitor->frame(visitor->data, &frame);
+}
+
+struct error *php_find_exception(struct object_space *space, uint32_t thread,
+				 const struct frame_visitor *visitor, struct runtime_exception *ret)
+{
+	struct php *php = (struct php *)space;
+	struct search search = { .php = php, .view = { space->image } };
+	enum class_name_kind kind;
+	allocation_id id;
+
+	if (!php->engine.layout || !php_runs_in(php, thread))
+		return NULL;
+	find_thrown(&search);
+	php_visit_calls(php, visit_call, &search);
+	/* A function that no file called: what set_exception_handler() was called with. */
+	if (!search.exception && search.outermost.address && !search.outermost.is_code)
+		keep_exception(&search, search.outermost.address + CALL_VARIABLES, "uncaught");
+	id = object_find(space, search.exception);
+	if (!search.exception || id == NO_ALLOCATION)
+		return NULL;
+	ret->state = search.state;
+	ret->class_name = object_class_name(space, object_class_of(space, id), &kind);
+	TRY_MEMORY(ret->class_name);
+	read_message(&search, ret);
+	visit_place(&search, visitor);
+	return NULL;
+}
