@@ -176,7 +176,7 @@ class NoContentTest(unittest.TestCase):
             self.assertEqual(self.forms_in(output), [])
 
     def test_no_export_has_contents(self):
-        for name in EXPORTS + ("hprof",):
+        for name in EXPORTS:
             with self.subTest(format=name):
                 output = self.place.run("--no-content", commands=[f"export {name}"])
                 self.assertNotIn(b"heapcore:", output)
