@@ -232,6 +232,8 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 	read_number(image, module, "v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", &ret->weak_ref_type);
 	read_number(image, module, "v8dbg_type_WeakCell__WEAK_CELL_TYPE", &ret->weak_cell_type);
 	read_number(image, module, "v8dbg_type_JSPromise__JS_PROMISE_TYPE", &ret->promise_type);
+	read_number(image, module, "v8dbg_type_JSMessageObject__JS_MESSAGE_OBJECT_TYPE",
+		    &ret->message_type);
 	read_number(image, module,
 		    "v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE",
 		    &ret->async_type);

@@ -83,6 +83,7 @@ struct v8_layout {
 	uint32_t hash_type, set_type, typed_array_type, array_buffer_type;
 	uint32_t weak_map_type, weak_set_type, weak_ref_type, weak_cell_type;
 	uint32_t promise_type, bound_type;	   /* of a Promise, a bound function */
+	uint32_t message_type;			   /* of what is said of an exception */
 	uint32_t async_type, async_generator_type; /* of a call of an async function */
 	uint32_t view_buffer;			   /* of a view of a buffer: the JSArrayBuffer */
 	uint32_t scope_names;			   /* of a ScopeInfo: the first name */

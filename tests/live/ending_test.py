@@ -177,6 +177,29 @@ PHP_ERRORS = {
     "past": None,
 }
 
+NODE = """
+class Broken extends Error {}
+function parse(text) { throw new Broken(`bad line ${text}`); }
+for (let i = 0; i < 9; i++) try { new (require("vm").Script)("bad bad"); } catch (e) {}
+const how = process.argv[2];
+if (how == "listened") {
+    process.on("uncaughtException", () => process.abort());
+    missing();
+}
+if (how == "handled") try { parse(2); } catch (e) { process.abort(); }
+if (how == "past") {
+    process.on("uncaughtException", () => setTimeout(() => process.abort(), 1));
+    parse(2);
+}
+if (how == "error") parse(3);
+"""
+NODE_ERRORS = {
+    "error": "Uncaught Broken from script.js:2: bad line 3",
+    "listened": "Uncaught ReferenceError from script.js:7: missing is not defined",
+    "handled": None,
+    "past": None,
+}
+
 GO = """
 package main
 import ("errors"; "os")
@@ -226,10 +249,10 @@ class EndingTest(LiveTest):
             file.write(text.lstrip())
         return path
 
-    def ended_script(self, interpreter, suffix, text, *words):
+    def ended_script(self, interpreter, suffix, text, *words, before=()):
         script = self.write(f"script.{suffix}", text)
         core = self.path("core.script")
-        run(HEAPCORE, "run", "--core", core, "--", interpreter, script, *words)
+        run(HEAPCORE, "run", "--core", core, "--", interpreter, *before, script, *words)
         return core
 
     def check(self, found, wanted):
@@ -322,6 +345,14 @@ class EndingTest(LiveTest):
             ended, reason = explanation(self.ended_script("php", "php", PHP, word))
             place = "Shop::parse at script.php:3" if word == "thrown" else "at script.php:5"
             self.assertIn(place, ended)
+            self.check(reason, wanted)
+
+    @unittest.skipUnless(shutil.which("node"), "there is no node")
+    def test_what_nobody_caught_in_node(self):
+        for word, wanted in NODE_ERRORS.items():
+            # Of an exception that a program listens to, V8 does not abort by itself.
+            switch = [] if word in ("listened", "past") else ["--abort-on-uncaught-exception"]
+            _, reason = explanation(self.ended_script("node", "js", NODE, word, before=switch))
             self.check(reason, wanted)
 
     @unittest.skipUnless(shutil.which("go"), "there is no go")

@@ -49,11 +49,15 @@ bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_sco
 
 /* The name of the function that the word is the tagged address of; false: it has none. */
 bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
+/* The same of a function's SharedFunctionInfo. */
+bool node_read_shared(struct v8_reader *reader, uint64_t shared, char *ret, size_t size);
+/* The file of the script; those within Node.js have other names. */
+bool node_read_file(struct v8_reader *reader, uint64_t script, char *ret, size_t size);
 
 #define NODE_SLOTS node, release, find_objects, is_link, find_unused
 DECLARE_SLOTS(runtime, NODE_SLOTS);
 #define NODE_LINK_SLOTS \
 	node, find_globals, visit_links, target_of, tell_step, visit_values, read_value
 DECLARE_SLOTS(runtime_links, NODE_LINK_SLOTS);
-#define NODE_CALL_SLOTS node, visit_tasks
+#define NODE_CALL_SLOTS node, find_exception, visit_tasks
 DECLARE_SLOTS(runtime_calls, NODE_CALL_SLOTS);

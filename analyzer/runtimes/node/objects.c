@@ -51,16 +51,13 @@ static bool read_scope_name(struct v8_reader *reader, uint64_t address, char *re
 	       v8_read_text(reader, name, ret, size);
 }
 
-bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size)
+bool node_read_shared(struct v8_reader *reader, uint64_t shared, char *ret, size_t size)
 {
 	const struct v8_layout *layout = reader->layout;
-	uint64_t shared, name;
 	struct v8_map map;
+	uint64_t name;
 
-	/* Constructors of classes, promises and so on have types of their own. */
-	if ((word & V8_TAGS) != V8_STRONG ||
-	    !view_word(&reader->view, word - V8_STRONG + layout->shared, &shared) ||
-	    !v8_map_of(reader, shared, &map) || map.type != layout->shared_type ||
+	if (!v8_map_of(reader, shared, &map) || map.type != layout->shared_type ||
 	    !view_word(&reader->view, shared - V8_STRONG + layout->name, &name) ||
 	    !v8_map_of(reader, name, &map))
 		return false;
@@ -68,6 +65,28 @@ bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size
 			? read_scope_name(reader, name - V8_STRONG, ret, size)
 			: v8_read_text(reader, name, ret, size)) &&
 	       ret[0];
+}
+
+/* Constructors of classes, promises and so on have types of their own. */
+bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size)
+{
+	uint64_t shared;
+
+	return (word & V8_TAGS) == V8_STRONG &&
+	       view_word(&reader->view, word - V8_STRONG + reader->layout->shared, &shared) &&
+	       node_read_shared(reader, shared, ret, size);
+}
+
+bool node_read_file(struct v8_reader *reader, uint64_t script, char *ret, size_t size)
+{
+	const struct v8_layout *layout = reader->layout;
+	struct v8_map map;
+	uint64_t name;
+
+	return v8_map_of(reader, script, &map) && map.type == layout->script_type &&
+	       view_word(&reader->view, script - V8_STRONG + layout->script_name, &name) &&
+	       v8_read_text(reader, name, ret, size) &&
+	       (ret[0] == '/' || strncmp(ret, "file:", 5) == 0);
 }
 
 /* A map that was derived from another has that where the first has the constructor. */

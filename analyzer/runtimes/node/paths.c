@@ -497,18 +497,13 @@ bool node_tell_step(struct object_path *path, const struct object_link *link)
 	return true;
 }
 
-/* The file of the script that the function is of; scripts within Node.js have other names. */
+/* The file of the script that the function is of. */
 static bool read_file(struct walk *walk, uint64_t shared, char *ret, size_t size)
 {
-	const struct v8_layout *layout = walk->reader.layout;
-	uint64_t script, name;
-	struct v8_map map;
+	uint64_t script;
 
-	return word_at(walk, shared - V8_STRONG + layout->script, &script) &&
-	       v8_map_of(&walk->reader, script, &map) && map.type == layout->script_type &&
-	       word_at(walk, script - V8_STRONG + layout->script_name, &name) &&
-	       v8_read_text(&walk->reader, name, ret, size) &&
-	       (ret[0] == '/' || strncmp(ret, "file:", 5) == 0);
+	return word_at(walk, shared - V8_STRONG + walk->reader.layout->script, &script) &&
+	       node_read_file(&walk->reader, script, ret, size);
 }
 
 /* Each thread with JavaScript has a heap; these are numbered by their addresses. */
