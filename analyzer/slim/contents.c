@@ -177,38 +177,60 @@ static struct span span_outside(const struct slim_rules *rules, const struct reg
 	return span;
 }
 
-static bool is_printable(uint8_t byte)
+/* Each byte of a word has its highest bit, its other bits, or 1. */
+static const uint64_t ONES = UINT64_MAX / UINT8_MAX, LOW = UINT64_MAX / UINT8_MAX * 0x7f;
+static const uint64_t HIGH = UINT64_MAX / UINT8_MAX * 0x80;
+
+/* The highest bit of each byte of the word that has this value. */
+static inline uint64_t bytes_equal(uint64_t word, uint8_t value)
 {
-	return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
+	uint64_t difference = word ^ ONES * value;
+
+	return ~(((difference & LOW) + LOW) | difference) & HIGH;
 }
 
-/* How many characters the word begins with, each of so many bytes. */
-static unsigned int count_characters(const uint8_t *bytes, unsigned int each)
+/* The highest bit of each byte that is printable; no sum of two bytes carries. */
+static inline uint64_t bytes_printable(uint64_t word)
 {
-	unsigned int count = 0;
+	uint64_t graphic = ((word & LOW) + ONES * (0x80 - ' ')) & ~((word & LOW) + ONES);
 
-	while (count < WORD / each && is_printable(bytes[count * each]) &&
-	       (each == 1 || bytes[count * each + 1] == 0))
-		count++;
-	return count;
+	return ((graphic & HIGH) | bytes_equal(word, '\t') | bytes_equal(word, '\n') |
+		bytes_equal(word, '\r')) &
+	       ~word;
+}
+
+/* How many characters the word begins with, each of so many bytes: 1 or 2. */
+static inline unsigned int count_characters(uint64_t word, unsigned int each)
+{
+	uint64_t places = each == 1 ? HIGH : UINT64_MAX / UINT16_MAX * 0x80;
+	uint64_t good = bytes_printable(word), bad;
+
+	if (each == 2)
+		good &= bytes_equal(word, 0) >> 8;
+	bad = ~good & places;
+	return bad ? (unsigned int)__builtin_ctzll(bad) / 8 / each : WORD / each;
 }
 
 /* True if the text ends within the word, or may go on behind it. */
-static bool is_terminated(const uint8_t *bytes, unsigned int count, unsigned int each)
+static inline bool is_terminated(uint64_t word, unsigned int count, unsigned int each)
 {
-	return count == WORD / each ||
-	       (bytes[count * each] == 0 && bytes[count * each + each - 1] == 0);
+	unsigned int bits = count * each * 8;
+
+	return count == WORD / each || (word >> bits & (each == 1 ? UINT8_MAX : UINT16_MAX)) == 0;
 }
 
 /* The bytes of each character of the text that is in the word; 0: it is none. */
-static unsigned int text_width(const uint8_t *bytes, enum text_state state)
+static inline unsigned int text_width(uint64_t word, enum text_state state)
 {
-	unsigned int narrow = count_characters(bytes, 1), wide = count_characters(bytes, 2);
+	unsigned int narrow = count_characters(word, 1), wide;
 
+	if (narrow == 0 && state == TEXT_NONE)
+		return 0;
+	wide = count_characters(word, 2);
 	/* It may end behind the last word. */
-	if (state == TEXT_BYTES && (narrow > 0 || bytes[0] == 0))
+	if (state == TEXT_BYTES && (narrow > 0 || (word & UINT8_MAX) == 0))
 		return 1;
-	if (state == TEXT_WIDE && (wide > 0 || (bytes[0] == 0 && bytes[1] == 0)))
+	if (state == TEXT_WIDE && (wide > 0 || (word & UINT16_MAX) == 0))
 		return 2;
 	if (wide >= LEAST_WIDE)
 		return 2;
@@ -216,19 +238,19 @@ static unsigned int text_width(const uint8_t *bytes, enum text_state state)
 }
 
 /* Replace text by letters, and what is left behind its end by zeros; false if the word is none. */
-static bool redact_text(const struct slim_rules *rules, const uint8_t *bytes, uint8_t *ret,
-			enum text_state *state)
+static inline bool redact_text(const struct slim_rules *rules, uint64_t word, uint64_t *ret,
+			       enum text_state *state)
 {
-	/* Without text, the first bytes are rarely all of ASCII. */
-	bool may_be_text = *state != TEXT_NONE || !(load_word(bytes, 4) & 0x80808080);
-	unsigned int each = may_be_text ? text_width(bytes, *state) : 0;
-	unsigned int count = each ? count_characters(bytes, each) : 0;
+	/* Without text, the first bytes are rarely all of ASCII, or are the byte of a number. */
+	bool may_be_text = *state != TEXT_NONE || (!(word & 0x80808080) && word > UINT8_MAX);
+	unsigned int each = may_be_text ? text_width(word, *state) : 0;
+	unsigned int count = each ? count_characters(word, each) : 0;
 
-	if (!each || !is_terminated(bytes, count, each))
+	if (!each || !is_terminated(word, count, each))
 		return false;
-	memset(ret, 0, WORD);
-	for (unsigned int i = 0; i < count; i++)
-		ret[i * each] = rules->letter;
+	*ret = (each == 1 ? ONES : UINT64_MAX / UINT16_MAX) * rules->letter;
+	if (count * each < WORD)
+		*ret &= (UINT64_C(1) << count * each * 8) - 1;
 	*state = count * each < WORD ? TEXT_NONE : each == 1 ? TEXT_BYTES : TEXT_WIDE;
 	return true;
 }
@@ -254,34 +276,38 @@ static enum text_state state_at(const struct span *span, uint64_t address, const
 		return TEXT_FIRST;
 	if (address - span->block.start >= span->block.size)
 		return TEXT_NONE;
-	if (count_characters(bytes - WORD, 1) == WORD)
+	if (count_characters(load_word(bytes - WORD, WORD), 1) == WORD)
 		return TEXT_BYTES;
-	return count_characters(bytes - WORD, 2) == WORD / 2 ? TEXT_WIDE : TEXT_NONE;
+	return count_characters(load_word(bytes - WORD, WORD), 2) == WORD / 2 ? TEXT_WIDE
+									      : TEXT_NONE;
 }
 
-/* Redact the words of a span, but for structure, from position on. */
-static void redact_span(const struct slim_rules *rules, const struct span *span, uint64_t address,
-			const uint8_t *bytes, uint64_t size, uint8_t *ret)
+/*
+ * Redact the words of a span, but for structure, from position on. Returns how many bytes are
+ * addresses.
+ */
+static uint64_t redact_span(const struct slim_rules *rules, const struct span *span,
+			    uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
 {
 	enum text_state text =
 		span->origin == SLIM_USED ? state_at(span, address, bytes) : TEXT_NONE;
+	uint64_t addresses = 0;
 
 	for (uint64_t i = 0; i < size; i += WORD) {
 		uint64_t word = load_word(bytes + i, WORD);
+		bool is_address = word != 0 && slim_is_address(rules, word);
 
-		if (word == 0 || slim_is_address(rules, word) ||
-		    (span->is_head && word < MOST_SIZE) ||
+		addresses += is_address ? WORD : 0;
+		if (word == 0 || is_address || (span->is_head && word < MOST_SIZE) ||
 		    (span->block.size && is_of_allocator(span, address + i, word))) {
-			memcpy(ret + i, &word, WORD);
 			text = TEXT_NONE;
-			continue;
+		} else if (!span->block.size || !redact_text(rules, word, &word, &text)) {
+			text = TEXT_NONE;
+			word = slim_placeholder(rules, word);
 		}
-		if (span->block.size && redact_text(rules, bytes + i, ret + i, &text))
-			continue;
-		text = TEXT_NONE;
-		word = slim_placeholder(rules, word);
 		memcpy(ret + i, &word, WORD);
 	}
+	return addresses;
 }
 
 /* Put back what is kept to the byte. */
@@ -300,23 +326,21 @@ static void restore_structure(const struct slim_rules *rules, uint64_t address,
 }
 
 /* Count what became of the bytes, by what is there now. */
-static void tally(const struct slim_rules *rules, const struct span *span, const uint8_t *bytes,
-		  uint64_t size, const uint8_t *ret, struct slim_tally *tallies)
+static void tally(const uint8_t *bytes, uint64_t size, const uint8_t *ret, uint64_t addresses,
+		  struct slim_tally *tally)
 {
-	struct slim_tally *tally = &tallies[span->origin];
+	uint64_t zeros = 0, placeholders = 0;
 
 	for (uint64_t i = 0; i < size; i += WORD) {
 		uint64_t word = load_word(bytes + i, WORD), now = load_word(ret + i, WORD);
 
-		if (word == 0)
-			tally->zeros += WORD;
-		else if (word != now)
-			tally->placeholders += WORD;
-		else if (!span->whole && slim_is_address(rules, word))
-			tally->addresses += WORD;
-		else
-			tally->structure += WORD;
+		zeros += word == 0;
+		placeholders += word != now;
 	}
+	tally->zeros += zeros * WORD;
+	tally->placeholders += placeholders * WORD;
+	tally->addresses += addresses;
+	tally->structure += size - (zeros + placeholders) * WORD - addresses;
 }
 
 static struct span span_at(const struct slim_rules *rules, const struct region *region,
@@ -337,6 +361,7 @@ void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t
 		struct span span = span_at(rules, region, address + done);
 		/* Blocks begin and end with words; what does not is no block. */
 		uint64_t part = (span.end - (address + done)) & ~(uint64_t)(WORD - 1);
+		uint64_t addresses = 0;
 
 		part = MIN(MAX(part, WORD), size - done);
 		if (part < WORD) /* the rest of a dump that was cut off */
@@ -345,9 +370,10 @@ void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t
 		if (span.whole)
 			memcpy(ret + done, bytes + done, part);
 		else
-			redact_span(rules, &span, address + done, bytes + done, part, ret + done);
+			addresses = redact_span(rules, &span, address + done, bytes + done, part,
+						ret + done);
 		restore_structure(rules, address + done, bytes + done, part, ret + done);
-		tally(rules, &span, bytes + done, part, ret + done, tallies);
+		tally(bytes + done, part, ret + done, addresses, &tallies[span.origin]);
 		done += part;
 	}
 }
