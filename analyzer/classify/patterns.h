@@ -102,6 +102,7 @@ struct pattern_numbers pattern_numbers(pattern_number number);
 struct pattern_facts {
 	const char *role; /* "the body of a std::string" */
 	uint64_t owner;	  /* the address of what it is part of; 0: unknown */
+	char text[64];	  /* type and shape in the words of its library; or empty */
 	const char *unit; /* of length and capacity; NULL: not known */
 	uint64_t length;
 	bool has_capacity, lacks_length;

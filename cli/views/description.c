@@ -57,7 +57,7 @@ static char *describe_extent(const struct pattern_facts *facts)
 	if (facts->length == 1)
 		unit_length--;
 	if (!facts->unit)
-		length = asprintf(&text, "%s", "");
+		length = asprintf(&text, "%s%s", facts->text[0] ? ": " : "", facts->text);
 	else if (facts->lacks_length)
 		length = asprintf(&text, ": capacity %" PRIu64 " %s", facts->capacity, facts->unit);
 	else if (facts->has_capacity)

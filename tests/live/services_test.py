@@ -164,6 +164,29 @@ class ServicesTest(LiveTest):
                           "django.core.cache.backends.locmem._caches[''] (", 3000)
         self.assertIn("._caches['']  ", self.text)
 
+    @needs("numpy", PYTHON, "-c", "import numpy")
+    def test_numpy(self):
+        """Elements are named by their array's dtype and shape; views of others have none."""
+        core, truth = self.core_of_script(PYTHON, """if True:
+            import json, sys, time, numpy
+            owners = [numpy.zeros((300, 400)), numpy.arange(5000), numpy.zeros(700, "complex128"),
+                      numpy.array([[object() for i in range(20)]]), numpy.zeros((3, 4, 5), "float32")]
+            views = [owners[0][2:], owners[1][1::2], numpy.frombuffer(bytes(5000))]
+            one = lambda array: [array.ctypes.data, f"{array.dtype.name} {array.shape}"]
+            with open(sys.argv[1], "w") as file:
+                json.dump([[one(array) for array in arrays] for arrays in (owners, views)], file)
+            print("ready", flush=True)
+            time.sleep(1000)
+            """)
+        with open(truth, encoding="ascii") as file:
+            owners, views = json.load(file)
+        found = harness.addresses("-q", core, "enumerate", "used", "%NumpyData")
+        for address, text in owners:
+            self.assertIn(address, found)
+            described = harness.ask("-q", core, "describe", hex(address)).stdout
+            self.assertRegex(described, re.escape(f": {text.replace('object', 'object_')}.\n"))
+        self.assertFalse(found & {address for address, _ in views})
+
     @needs("sinatra", "ruby", "-e", "require 'sinatra/base'")
     def test_sinatra(self):
         port = free_port()

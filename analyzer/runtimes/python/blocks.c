@@ -17,6 +17,9 @@ enum {
 	BYTES = 32, /* of a bytearray */
 	TEXT = 16,  /* of a StringIO */
 	NODES = 64, /* of an OrderedDict, and then how many: in 3.11 */
+	DATA = 16,  /* of an array of numpy: its elements, lengths, and their type */
+	SHAPE = 32,
+	ELEMENT = 56,
 	/* Fields of a deque; and of its blocks: | link | items ... | link |. */
 	LEFT_BLOCK = 24,
 	RIGHT_BLOCK = 32,
@@ -126,6 +129,19 @@ static bool is_byte(const struct python *python, allocation_id owner, allocation
 	       at >= count * size;
 }
 
+/* True if an array of numpy has numbers, dates or text, and no objects or records. */
+static bool are_numbers(const struct python *python, allocation_id array)
+{
+	enum { NUMBER = 28, OBJECTS = 17, RECORDS = 20, LAST = 23 };
+	const struct image *image = python->space.image;
+	uint64_t type;
+	uint32_t number;
+
+	return image_read_u64(image, python_object_at(python, array) + ELEMENT, &type) &&
+	       image_read(image, type + NUMBER, &number, sizeof(number)) && number <= LAST &&
+	       number != OBJECTS && number != RECORDS;
+}
+
 bool python_blocks_are_stale(const struct python *python, allocation_id block, allocation_id target,
 			     uint64_t place)
 {
@@ -143,6 +159,8 @@ bool python_blocks_are_stale(const struct python *python, allocation_id block, a
 	owner = python_blocks_owner(python, block);
 	if (owner == NO_ALLOCATION)
 		return false;
+	if (mark == PYTHON_ELEMENTS)
+		return python_type_of(python, target) && are_numbers(python, owner);
 	if (mark == PYTHON_BYTES)
 		return is_byte(python, owner, target, at);
 	object = python_object_at(python, owner);
@@ -255,6 +273,17 @@ static void note_file_buffer(struct search *search, allocation_id id, uint64_t o
 	}
 }
 
+/* numpy/ndarraytypes.h: an array that does not own its data has those of another object. */
+static void note_numbers(struct search *search, allocation_id id, uint64_t object)
+{
+	enum { FLAGS = 64, OWNS_DATA = 4 };
+	uint64_t flags;
+
+	if (view_word(&search->view, object + FLAGS, &flags) && (flags & OWNS_DATA))
+		note(search, id, object + DATA, PYTHON_ELEMENTS);
+	note(search, id, object + SHAPE, PYTHON_BYTES);
+}
+
 static void note_by_kind(struct search *search, allocation_id id, uint64_t object,
 			 const struct python_type *type)
 {
@@ -273,6 +302,9 @@ static void note_by_kind(struct search *search, allocation_id id, uint64_t objec
 		break;
 	case PYTHON_ARRAY:
 		note(search, id, object + ITEMS, PYTHON_BYTES);
+		break;
+	case PYTHON_NUMBERS:
+		note_numbers(search, id, object);
 		break;
 	case PYTHON_TEXT_BUFFER:
 		note(search, id, object + TEXT, PYTHON_BYTES);

@@ -8,6 +8,7 @@
 #include "analyzer/runtimes/python/blocks.h"
 #include "analyzer/runtimes/python/objects.h"
 #include "analyzer/runtimes/python/traces.h"
+#include "analyzer/runtimes/python/values.h"
 
 /* PyTypeObject's tp_flags: the types of ints, lists, dicts and types, and of what inherits them. */
 enum { FLAGS_OFFSET = 168, WORD = 8 };
@@ -279,6 +280,14 @@ static void inspect(struct reader *reader, const struct subject *subject)
 		     owner == NO_ALLOCATION ? 0 : allocation_start(reader->index, owner));
 }
 
+static void tell_elements(struct reader *reader, struct memory_range range,
+			  struct pattern_facts *facts)
+{
+	if (!python_tell_value(&reader->view, 0, facts->owner, "numpy.ndarray", facts->text,
+			       sizeof(facts->text)))
+		facts->text[0] = '\0';
+}
+
 #define PYTHON_BLOCKS(mark, ...)                                                     \
 	.runtime = &runtime_python, .strength = STRENGTH_MARKED, .inspect = inspect, \
 	.kind = (mark)-PYTHON_MARKS, .least_size = 8, .pointerless = true, __VA_ARGS__
@@ -291,5 +300,7 @@ CLASSIFIER(python_deque_block, "PythonDequeBlock", "items of a deque of Python",
 CLASSIFIER(python_free_object, "PythonFreeObject",
 	   "a freed object of Python, or a part of one, kept for the next",
 	   "free memory that Python keeps for objects", PYTHON_BLOCKS(PYTHON_DEAD));
+CLASSIFIER(numpy_data, "NumpyData", "the elements of an array of numpy",
+	   "the elements of the array", PYTHON_BLOCKS(PYTHON_ELEMENTS, .tell = tell_elements));
 CLASSIFIER(python_buffer, "PythonBuffer", "the bytes of a bytearray, an array or a file of Python",
 	   "the bytes of the object", PYTHON_BLOCKS(PYTHON_BYTES));

@@ -13,17 +13,18 @@ enum { FLAG_SETS = 4 };
  * The kind of each allocation, as a number: 0 is unknown, a type's number + 1 an object of that
  * type, and a mark something else: an object on a free list of its type; the keys of a dict; the
  * items of a list; a block of a deque; the entries of a set; bytes; the nodes of an OrderedDict;
- * values of attributes, behind that many words.
+ * the elements of an array of numpy; values of attributes, behind that many words.
  */
-#define PYTHON_MARKS  OBJECT_MARKS
-#define PYTHON_DEAD   (PYTHON_MARKS + 0)
-#define PYTHON_KEYS   (PYTHON_MARKS + 1)
-#define PYTHON_ITEMS  (PYTHON_MARKS + 2)
-#define PYTHON_BLOCK  (PYTHON_MARKS + 3)
-#define PYTHON_TABLE  (PYTHON_MARKS + 4)
-#define PYTHON_BYTES  (PYTHON_MARKS + 5)
-#define PYTHON_NODES  (PYTHON_MARKS + 6)
-#define PYTHON_VALUES (PYTHON_MARKS + 8)
+#define PYTHON_MARKS	OBJECT_MARKS
+#define PYTHON_DEAD	(PYTHON_MARKS + 0)
+#define PYTHON_KEYS	(PYTHON_MARKS + 1)
+#define PYTHON_ITEMS	(PYTHON_MARKS + 2)
+#define PYTHON_BLOCK	(PYTHON_MARKS + 3)
+#define PYTHON_TABLE	(PYTHON_MARKS + 4)
+#define PYTHON_BYTES	(PYTHON_MARKS + 5)
+#define PYTHON_NODES	(PYTHON_MARKS + 6)
+#define PYTHON_ELEMENTS (PYTHON_MARKS + 7)
+#define PYTHON_VALUES	(PYTHON_MARKS + 8)
 
 /* In the lower half of a count: the object is never freed. */
 #define PYTHON_IMMORTAL (UINT64_C(1) << 31)

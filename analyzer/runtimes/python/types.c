@@ -113,6 +113,7 @@ static enum python_kind kind_of_name(const char *name)
 		{ "code", PYTHON_CODE },
 		{ "bytearray", PYTHON_BYTEARRAY },
 		{ "array.array", PYTHON_ARRAY },
+		{ "numpy.ndarray", PYTHON_NUMBERS },
 		{ "_io.StringIO", PYTHON_TEXT_BUFFER },
 		{ "_io.BufferedReader", PYTHON_FILE_BUFFER },
 		{ "_io.BufferedWriter", PYTHON_FILE_BUFFER },

@@ -42,6 +42,7 @@ enum python_kind {
 	PYTHON_FILE_BUFFER, /* io.BufferedReader and the like */
 	PYTHON_ORDERED,	    /* collections.OrderedDict */
 	PYTHON_DICT,	    /* from 3.6 on, with a version */
+	PYTHON_NUMBERS,	    /* an array of numpy */
 };
 
 struct python_type {

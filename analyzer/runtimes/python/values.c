@@ -14,6 +14,7 @@ enum {
 	ELLIPSIS_SIZE = 4,  /* with its end */
 	MOST_CHARACTER = 4, /* bytes of UTF-8 */
 	MOST_TOLD = 128,
+	MOST_NAME = 32, /* of a type of numpy's elements */
 };
 
 static const uint64_t INT = 1 << 24, LIST = 1 << 25, TUPLE = 1 << 26, BYTES_FLAG = 1 << 27,
@@ -187,6 +188,47 @@ static bool tell_float(struct view *view, uint64_t object, char *ret, size_t siz
 	return true;
 }
 
+/* The name of the type of an element alone, "numpy.float64": that of the array's dtype. */
+static bool read_element_name(struct view *view, uint64_t dtype, char ret[static MOST_NAME])
+{
+	enum { SCALAR = 16, NAME = 24 };
+	static const char prefix[] = "numpy.";
+	uint64_t type, name;
+	char text[MOST_NAME] = "";
+
+	if (!view_word(view, dtype + SCALAR, &type) || !view_word(view, type + NAME, &name) ||
+	    !view_read(view, name, text, sizeof(text) - 1) ||
+	    strncmp(text, prefix, strlen(prefix)) != 0)
+		return false;
+	snprintf(ret, MOST_NAME, "%s", text + strlen(prefix));
+	return ret[strspn(ret, "abcdefghijklmnopqrstuvwxyz_0123456789")] == '\0';
+}
+
+/* numpy/ndarraytypes.h: "float64 (1000, 1000)", the name of its dtype and its shape. */
+static bool tell_array(struct view *view, uint64_t array, char *ret, size_t size)
+{
+	enum { DIMENSIONS = 1, SHAPE, DTYPE = 5, WORDS };
+	uint64_t words[WORDS], length;
+	char name[MOST_NAME];
+	uint32_t dimensions;
+	size_t used;
+
+	if (!view_read(view, array + 2 * WORD, words, sizeof(words)) ||
+	    !read_element_name(view, words[DTYPE], name))
+		return false;
+	dimensions = (uint32_t)words[DIMENSIONS];
+	used = (size_t)snprintf(ret, size, "%s (", name);
+	for (uint32_t i = 0; i < dimensions && used < size; i++) {
+		if (!view_word(view, words[SHAPE] + WORD * i, &length))
+			return false;
+		used += (size_t)snprintf(ret + used, size - used, "%s%" PRIu64, i ? ", " : "",
+					 length);
+	}
+	if (used < size)
+		snprintf(ret + used, size - used, dimensions == 1 ? ",)" : ")");
+	return true;
+}
+
 bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
 		       const char *class_name, char *ret, size_t size)
 {
@@ -202,6 +244,8 @@ bool python_tell_value(struct view *view, unsigned int head, uint64_t object,
 		return tell_length(view, object + LENGTH, "item", ret, size);
 	if (strcmp(class_name, "float") == 0)
 		return tell_float(view, object, ret, size);
+	if (strcmp(class_name, "numpy.ndarray") == 0)
+		return tell_array(view, object, ret, size);
 	if (strcmp(class_name, "NoneType") == 0)
 		return snprintf(ret, size, "None") > 0;
 	return false;
