@@ -253,7 +253,7 @@ static bool find_dominators(struct search *search)
 /* True if the heap is large and a quarter of some references lead further than a part of it. */
 static bool leads_far(const struct dominators_input *input)
 {
-	enum { LEAST = 3 << 20, SAMPLED = 4096, PARTS = 64 };
+	enum { LEAST = 1 << 20, SAMPLED = 4096, PARTS = 64 };
 	size_t all = allocation_count(input->index), seen = 0, far = 0;
 
 	if (all < LEAST)
