@@ -14,7 +14,6 @@ enum disguise {
 	DISGUISE_PAST_END,
 	DISGUISE_BEFORE,
 	DISGUISE_BOXED,
-	DISGUISE_OFFSET,
 	DISGUISES, /* and above, in order: the integers of the runtimes there are */
 };
 
