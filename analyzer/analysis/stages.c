@@ -1,4 +1,5 @@
 #include "analyzer/analysis/parts.h"
+#include "analyzer/classify/hierarchy.h"
 #include "analyzer/graph/disguises.h"
 #include "analyzer/heap/index_side.h"
 
@@ -112,7 +113,7 @@ static struct error *add_garbage_roots(struct analysis *analysis, struct bitmap 
 	return NULL;
 }
 
-static struct error *find_variables(struct analysis *analysis)
+static struct error *find_variables(struct analysis *analysis, const struct bitmap *nested)
 {
 	const struct variables_input input = {
 		.image = analysis->image,
@@ -123,6 +124,7 @@ static struct error *find_variables(struct analysis *analysis)
 		.index = analysis->index,
 		.targets = allocation_used(analysis->index),
 		.anchored = &analysis->anchored,
+		.nested = nested,
 		.debug = analysis->debug,
 		.account = &analysis->account,
 		.progress = analysis->progress,
@@ -133,7 +135,8 @@ static struct error *find_variables(struct analysis *analysis)
 	return variables_create(&input, &analysis->variables);
 }
 
-/* The dominator tree begins at variables, and at leak roots. */
+/* The dominator tree begins at variables, and at leak roots; what belongs to another is below it.
+ */
 static struct error *build_dominators(struct analysis *analysis)
 {
 	_cleanup_(bitmap_deinit) struct bitmap entries = { 0 };
@@ -147,9 +150,19 @@ static struct error *build_dominators(struct analysis *analysis)
 		.account = &analysis->account,
 		.progress = analysis->progress,
 	};
+	_cleanup_(graph_destroy) struct graph *nesting = NULL;
+	_cleanup_(hierarchy_deinit) struct hierarchy hierarchy = { 0 };
 	struct error *error;
 
-	TRY(find_variables(analysis));
+	TRY(hierarchy_find(analysis->image, analysis->program, analysis->index, input.anchored,
+			   input.account, &hierarchy));
+	if (hierarchy.links.count > 0) {
+		TRY(hierarchy_graph(&hierarchy, analysis->graph, input.account, input.progress,
+				    &nesting));
+		input.graph = nesting;
+		input.spent = analysis->saves_memory ? &nesting : NULL;
+	}
+	TRY(find_variables(analysis, hierarchy.links.count > 0 ? &hierarchy.nested : NULL));
 	input.roots = variables_roots(analysis->variables);
 	input.regions = variables_regions(analysis->variables);
 	input.own = variables_own(analysis->variables);

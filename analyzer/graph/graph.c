@@ -146,6 +146,7 @@ struct narrowing {
 	size_t (*narrow)(void *data, allocation_id source, allocation_id *targets, size_t count);
 	void *data;
 	size_t edge_count; /* so far */
+	size_t more;	   /* edges that a row may get */
 };
 
 static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
@@ -158,7 +159,8 @@ static struct error *narrow_row(struct narrowing *narrowing, allocation_id id)
 
 	if (edges.count == 0)
 		return NULL;
-	TRY(memory_reserve(array, (narrowing->edge_count + edges.count) * sizeof(*row)));
+	TRY(memory_reserve(array,
+			   (narrowing->edge_count + edges.count + narrowing->more) * sizeof(*row)));
 	row = (allocation_id *)array->bytes + narrowing->edge_count;
 	memcpy(row, edges.targets, edges.count * sizeof(*row));
 	left = narrowing->narrow(narrowing->data, id, row, edges.count);
@@ -178,14 +180,16 @@ static struct error *narrow_share(struct narrowing *narrowing, size_t number)
 	return graph_lay_out_share(to, number);
 }
 
-struct error *graph_narrow(const struct graph *graph,
+struct error *graph_narrow(const struct graph *graph, size_t more,
 			   size_t (*narrow)(void *data, allocation_id source,
 					    allocation_id *targets, size_t count),
 			   void *data, struct memory_account *account, struct progress *progress,
 			   struct graph **ret)
 {
 	_cleanup_(graph_destroy) struct graph *to = NULL;
-	struct narrowing narrowing = { .from = graph, .narrow = narrow, .data = data };
+	struct narrowing narrowing = {
+		.from = graph, .narrow = narrow, .data = data, .more = more
+	};
 
 	TRY(graph_create_rows(graph->count, 1, account, &to));
 	narrowing.to = to;

@@ -71,10 +71,10 @@ struct error *graph_transpose_to(const struct graph *graph, const struct bitmap 
 				 struct progress *progress, struct graph **ret);
 
 /*
- * A copy of the graph with fewer edges: narrow gets a copy of each row that is not empty, moves the
- * edges to keep to its front, and returns their number.
+ * A copy of the graph with other edges: narrow gets a copy of each row that is not empty, moves the
+ * edges to keep to its front, may add so many more behind them, and returns their number.
  */
-struct error *graph_narrow(const struct graph *graph,
+struct error *graph_narrow(const struct graph *graph, size_t more,
 			   size_t (*narrow)(void *data, allocation_id source,
 					    allocation_id *targets, size_t count),
 			   void *data, struct memory_account *account, struct progress *progress,

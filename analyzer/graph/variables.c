@@ -393,7 +393,8 @@ static bool visit_anchor(void *data, const struct anchor *anchor)
 	bool same = anchor->kind == finder->last_kind &&
 		    anchor->address - finder->last.start < finder->last.end - finder->last.start;
 
-	if (finder->regions->count && bitmap_get(finder->regions, anchor->target))
+	if ((finder->regions->count && bitmap_get(finder->regions, anchor->target)) ||
+	    (finder->input->nested && bitmap_get(finder->input->nested, anchor->target)))
 		return true;
 	if (!same)
 		finder->error = enter_variable(finder, anchor);

@@ -51,6 +51,7 @@ struct variables_input {
 	const struct allocation_index *index;
 	const struct bitmap *targets;  /* the allocations that count */
 	const struct bitmap *anchored; /* of these, those that a root leads to */
+	const struct bitmap *nested;   /* of these, those that no root holds; or NULL */
 	struct debug *debug;
 	struct memory_account *account;
 	struct progress *progress;

@@ -166,7 +166,7 @@ static struct error *narrow(struct reference_choice *choice)
 	TRY_MEMORY(choice->judge);
 	reference_judge_init(choice->judge, analysis_patterns(analysis));
 	progress_begin(progress, "judging references", allocation_count(analysis_index(analysis)));
-	return graph_narrow(analysis_graph(analysis), narrow_row, choice,
+	return graph_narrow(analysis_graph(analysis), 0, narrow_row, choice,
 			    analysis_account(analysis), progress, &choice->outgoing);
 }
 
