@@ -343,12 +343,10 @@ struct error *build_lost_counts(struct analysis *analysis)
 	_cleanup_(counting_deinit) struct counting counting = {
 		.analysis = analysis,
 		.view = { analysis->image },
-		.list.memory.account = &analysis->account,
-		.members.memory.account = &analysis->account,
-		.places.memory.account = &analysis->account,
 		.first = UINT64_MAX,
 	};
 
+	arrays_use(&analysis->account, &counting.list, &counting.members, &counting.places);
 	/* The words that are read are of 8 bytes. */
 	if (image_word_size(analysis->image) != sizeof(uint64_t))
 		return NULL;

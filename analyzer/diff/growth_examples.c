@@ -21,9 +21,7 @@ static void sought_deinit(struct sought *search)
 {
 	census_deinit(&search->holders);
 	census_deinit(&search->kinds);
-	array_release(&search->kind_numbers);
-	array_release(&search->of_holders);
-	array_release(&search->of_kinds);
+	arrays_release(&search->kind_numbers, &search->of_holders, &search->of_kinds);
 }
 DEFINE_DEINIT(sought_deinit, struct sought)
 
@@ -87,11 +85,9 @@ struct error *growths_find_examples(struct analysis *newest, struct growths *gro
 	_cleanup_(sought_deinit) struct sought search = {
 		.growths = growths,
 		.count = growths->count < MOST_WITH_EXAMPLES ? growths->count : MOST_WITH_EXAMPLES,
-		.kind_numbers.memory.account = account,
-		.of_holders.memory.account = account,
-		.of_kinds.memory.account = account,
 	};
 
+	arrays_use(account, &search.kind_numbers, &search.of_holders, &search.of_kinds);
 	if (!search.count || !added)
 		return NULL;
 	TRY(array_resize(&search.kind_numbers, allocation_count(analysis_index(newest))));

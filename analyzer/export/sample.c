@@ -31,9 +31,8 @@ struct sampler {
 
 static void sampler_deinit(struct sampler *sampler)
 {
-	arrays_release(&sampler->sums, &sampler->objects, &sampler->levels.stack);
+	arrays_release(&sampler->sums, &sampler->objects, &sampler->levels.stack, &sampler->seen);
 	tables_release(&sampler->roots, &sampler->others);
-	array_release(&sampler->seen);
 }
 DEFINE_DEINIT(sampler_deinit, struct sampler)
 
@@ -375,14 +374,10 @@ struct error *sample_make(const struct export *export, uint64_t most, bool is_pi
 		.sample = ret,
 		.most = most ? most : 1,
 		.is_picture = is_picture,
-		.sums.memory.account = account,
-		.objects.memory.account = account,
-		.levels.stack.memory.account = account,
-		.roots.memory.account = account,
-		.others.memory.account = account,
-		.seen.memory.account = account,
 	};
 
+	arrays_use(account, &sampler.sums, &sampler.objects, &sampler.levels.stack, &sampler.roots,
+		   &sampler.others, &sampler.seen);
 	ret->export = export;
 	arrays_use(account, &ret->objects, &ret->edges);
 	TRY(add_up(&sampler));

@@ -697,12 +697,10 @@ static struct error *find_tree(const struct dominators_input *input, struct domi
 	bool found;
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
-		.numbers.memory.account = input->account,
-		.cross.memory.account = input->account,
-		.open.memory.account = input->account,
 		.vertices.account = input->account,
 	};
 
+	arrays_use(input->account, &finder.numbers, &finder.cross, &finder.open);
 	TRY(dominator_levels_find(input, &levels, &found));
 	if (!found)
 		dominator_levels_deinit(&levels);

@@ -341,10 +341,9 @@ struct error *sharers_create(const struct sharers_input *input, struct sharers *
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
 		.result = sharers,
-		.sources.memory.account = input->account,
-		.references.memory.account = input->account,
 	};
 
+	arrays_use(input->account, &finder.sources, &finder.references);
 	TRY_MEMORY(sharers);
 	arrays_use(input->account, &sharers->tops, &sharers->sharers);
 	if (input->graph)

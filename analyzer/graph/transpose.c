@@ -456,11 +456,9 @@ struct error *graph_transpose(const struct graph *graph, struct memory_account *
 	_cleanup_(turning_deinit) struct turning turning = {
 		.from = graph,
 		.progress = progress,
-		.places.memory.account = account,
-		.seen.memory.account = account,
-		.lows.memory.account = account,
 	};
 
+	arrays_use(account, &turning.places, &turning.seen, &turning.lows);
 	TRY(graph_create_rows(graph->count, 1, account, &to));
 	turning.to = to;
 	TRY(cut(&turning));

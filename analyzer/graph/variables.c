@@ -58,9 +58,8 @@ static void finder_deinit(struct finder *finder)
 {
 	array_for_each(variable, &finder->list)
 		free(variable->name);
-	array_release(&finder->list);
+	arrays_release(&finder->list, &finder->runs, &finder->found);
 	table_release(&finder->known);
-	arrays_release(&finder->runs, &finder->found);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -446,10 +445,6 @@ struct error *variables_create(const struct variables_input *input, struct varia
 	_cleanup_(variables_destroy) struct variables *variables = calloc(1, sizeof(*variables));
 	_cleanup_(finder_deinit) struct finder finder = {
 		.input = input,
-		.list.memory.account = input->account,
-		.known.memory.account = input->account,
-		.runs.memory.account = input->account,
-		.found.memory.account = input->account,
 	};
 	const struct embedding_input embedding = {
 		.image = input->image,
@@ -463,10 +458,10 @@ struct error *variables_create(const struct variables_input *input, struct varia
 	};
 
 	TRY_MEMORY(variables);
+	arrays_use(input->account, &finder.list, &finder.known, &finder.runs, &finder.found);
 	finder.regions = &variables->regions;
-	variables->list.memory.account = variables->ranks.memory.account =
-		variables->offsets.memory.account = variables->targets.memory.account =
-			input->account;
+	arrays_use(input->account, &variables->list, &variables->ranks, &variables->offsets,
+		   &variables->targets);
 	TRY(embedding_find(&embedding, &variables->own));
 	TRY(add_languages(&finder));
 	roots_visit(input->roots, input->targets, visit_anchor, &finder);

@@ -16,8 +16,7 @@ struct counting {
 
 void code_census_deinit(struct code_census *census)
 {
-	table_release(&census->labels);
-	table_release(&census->owners);
+	tables_release(&census->labels, &census->owners);
 	name_pool_deinit(&census->names);
 }
 

@@ -154,7 +154,7 @@ struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitm
 		.sizes.memory.account = analysis_account(analysis),
 	};
 
-	ret->tallies.memory.account = ret->samples.memory.account = analysis_account(analysis);
+	arrays_use(analysis_account(analysis), &ret->tallies, &ret->samples);
 	if (bitmap_weight(members) == 0)
 		return NULL;
 	TRY(analysis_need(analysis, STAGE_CLASSES));

@@ -207,11 +207,10 @@ struct error *made_list_find(struct analysis *analysis, const struct maker_calls
 		.analysis = analysis,
 		.calls = calls,
 		.types = &types,
-		.makers.memory.account = analysis_account(analysis),
-		.groups.memory.account = analysis_account(analysis),
 	};
 	struct error *error = types_find(analysis, TYPES_ALL, &types);
 
+	arrays_use(analysis_account(analysis), &grouping.makers, &grouping.groups);
 	if (error)
 		return error;
 	error = add_members(&grouping);
@@ -219,7 +218,6 @@ struct error *made_list_find(struct analysis *analysis, const struct maker_calls
 		error = make_lines(&grouping, ret);
 	if (!error)
 		join_lines(ret, least);
-	table_release(&grouping.makers);
-	table_release(&grouping.groups);
+	tables_release(&grouping.makers, &grouping.groups);
 	return error;
 }

@@ -292,8 +292,8 @@ struct error *nameless_create(struct analysis *analysis, const struct patterns *
 	TRY_MEMORY(nameless);
 	*nameless = (struct nameless){ analysis, patterns, typing, members,
 				       image_word_size(analysis_image(analysis)) };
-	nameless->holders.memory.account = nameless->steps.memory.account =
-		nameless->groups.memory.account = analysis_account(analysis);
+	arrays_use(analysis_account(analysis), &nameless->holders, &nameless->steps,
+		   &nameless->groups);
 	error = array_resize(&nameless->holders, members->count + 1);
 	if (!error)
 		error = note_allocations(nameless);
@@ -308,8 +308,7 @@ struct error *nameless_create(struct analysis *analysis, const struct patterns *
 void nameless_destroy(struct nameless *nameless)
 {
 	array_release(&nameless->holders);
-	table_release(&nameless->steps);
-	table_release(&nameless->groups);
+	tables_release(&nameless->steps, &nameless->groups);
 	free(nameless);
 }
 

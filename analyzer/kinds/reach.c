@@ -23,9 +23,7 @@ struct reach {
 
 static void reach_deinit(struct reach *reach)
 {
-	array_release(&reach->groups);
-	array_release(&reach->begins);
-	array_release(&reach->sizes);
+	arrays_release(&reach->groups, &reach->begins, &reach->sizes);
 	free(reach->bytes);
 }
 DEFINE_DEINIT(reach_deinit, struct reach)
@@ -151,11 +149,9 @@ struct error *reach_by_group(const struct reach_input *input, uint64_t *ret_byte
 	_cleanup_(components_destroy) struct components *components = NULL;
 	_cleanup_(reach_deinit) struct reach reach = {
 		.input = input,
-		.groups.memory.account = input->account,
-		.begins.memory.account = input->account,
-		.sizes.memory.account = input->account,
 	};
 
+	arrays_use(input->account, &reach.groups, &reach.begins, &reach.sizes);
 	TRY(components_create(input->graph, input->members, input->account, input->progress,
 			      &components));
 	reach.components = components;

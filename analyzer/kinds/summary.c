@@ -26,8 +26,7 @@ static const uint64_t OWNED_SIZE_MASK = (UINT64_C(1) << OWNER_SHIFT) - 1;
 static void counting_deinit(struct counting *counting)
 {
 	table_release(&counting->kinds);
-	array_release(&counting->samples);
-	array_release(&counting->numbers);
+	arrays_release(&counting->samples, &counting->numbers);
 	bitmap_deinit(&counting->unnamed);
 	bitmap_deinit(&counting->texts);
 	object_census_deinit(&counting->owners);
@@ -38,8 +37,7 @@ DEFINE_DEINIT(counting_deinit, struct counting)
 
 void kind_summary_deinit(struct kind_summary *summary)
 {
-	array_release(&summary->lines);
-	array_release(&summary->groups);
+	arrays_release(&summary->lines, &summary->groups);
 	object_census_deinit(&summary->owners);
 	if (summary->nameless)
 		nameless_destroy(summary->nameless);
@@ -253,11 +251,9 @@ static struct error *fold_few(struct counting *counting)
 	enum { LEAST_SHARE = 20, LEAST = 2 };
 	struct memory_account *account = analysis_account(counting->input->analysis);
 	_cleanup_(table_release) struct tally_table all_plain = { .memory.account = account };
-	_cleanup_(counting_deinit) struct counting folded = {
-		.kinds.memory.account = account,
-		.samples.memory.account = account,
-	};
+	_cleanup_(counting_deinit) struct counting folded = { 0 };
 
+	arrays_use(account, &folded.kinds, &folded.samples);
 	TRY(add_plain(counting, &all_plain));
 	for (size_t i = 0; i < counting->kinds.count; i++) {
 		struct tally tally = counting->kinds.items[i];
@@ -483,13 +479,11 @@ struct error *kind_summary_find(const struct kind_summary_input *input, struct k
 	struct memory_account *account = analysis_account(input->analysis);
 	_cleanup_(counting_deinit) struct counting counting = {
 		.input = input,
-		.kinds.memory.account = account,
-		.samples.memory.account = account,
-		.numbers.memory.account = account,
 	};
 
+	arrays_use(account, &counting.kinds, &counting.samples, &counting.numbers);
 	TRY(build_needed(&counting));
-	ret->lines.memory.account = ret->groups.memory.account = account;
+	arrays_use(account, &ret->lines, &ret->groups);
 	TRY(add_members(&counting));
 	TRY(add_unnamed(&counting));
 	if (counting.nameless)

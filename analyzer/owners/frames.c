@@ -269,13 +269,10 @@ struct error *frames_make(const struct owners *owners, enum owner_measure measur
 		.measure = measure,
 		.most = most ? most : 1,
 		.frames = ret,
-		.sizes.memory.account = account,
-		.children.memory.account = account,
-		.first.memory.account = account,
-		.others.memory.account = account,
-		.kept.memory.account = account,
 	};
 
+	arrays_use(account, &maker.sizes, &maker.children, &maker.first, &maker.others,
+		   &maker.kept);
 	ret->owners = owners;
 	arrays_use(account, &ret->list, &ret->of_node);
 	TRY(array_resize(&ret->of_node, owners->nodes.count));

@@ -617,13 +617,10 @@ struct error *holders_find(struct analysis *analysis, struct holder ret[static M
 	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(finder_deinit) struct finder finder = {
 		.analysis = analysis,
-		.groups.memory.account = account,
-		.contents.memory.account = account,
-		.roots.memory.account = account,
-		.path.memory.account = account,
 	};
 	size_t count;
 
+	arrays_use(account, &finder.groups, &finder.contents, &finder.roots, &finder.path);
 	TRY(owners_need(analysis));
 	TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
 	finder.tree = analysis_dominators(analysis);

@@ -352,15 +352,12 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 		.analysis = analysis,
 		.members = members,
 		.owners = ret,
-		.names.memory.account = account,
-		.roots.memory.account = account,
-		.levels.stack.memory.account = account,
-		.found.memory.account = account,
-		.most.memory.account = account,
 	};
 	uint32_t process;
 	uint16_t name;
 
+	arrays_use(account, &builder.names, &builder.roots, &builder.levels.stack, &builder.found,
+		   &builder.most);
 	arrays_use(account, &ret->nodes, &ret->of);
 	TRY(owners_need(analysis));
 	builder.patterns = analysis_patterns(analysis);

@@ -664,11 +664,8 @@ static void code_deinit(struct code *code)
 {
 	if (code->disassembler)
 		disassembler_destroy(code->disassembler);
-	table_release(&code->signatures);
-	table_release(&code->results);
-	array_release(&code->statics);
-	array_release(&code->bytes);
-	array_release(&code->numbers.targets);
+	tables_release(&code->signatures, &code->results);
+	arrays_release(&code->statics, &code->bytes, &code->numbers.targets);
 }
 DEFINE_DEINIT(code_deinit, struct code)
 
@@ -714,14 +711,11 @@ static struct error *read_casts(struct casts *casts, const struct casts_input *i
 		.input = input,
 		.casts = casts,
 		.arch = input->image->arch,
-		.signatures.memory.account = input->account,
-		.statics.memory.account = input->account,
-		.results.memory.account = input->account,
-		.bytes.memory.account = input->account,
-		.numbers.targets.memory.account = input->account,
 	};
 	struct error *error = NULL;
 
+	arrays_use(input->account, &code.signatures, &code.statics, &code.results, &code.bytes,
+		   &code.numbers.targets);
 	TRY(read_all(&code));
 	casts->was_read = code.disassembler;
 	array_sort(&casts->all, compare_casts);
@@ -736,8 +730,7 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 	const struct arch *arch = input->image->arch;
 	struct kept_entry entry;
 
-	casts->all.memory.account = casts->results.memory.account = casts->followed.memory.account =
-		input->account;
+	arrays_use(input->account, &casts->all, &casts->results, &casts->followed);
 	if (arch->disassembler != CS_ARCH_X86 || !arch->disassembled)
 		return NULL;
 	if (input->listener)
@@ -753,8 +746,7 @@ struct error *casts_read(struct casts *casts, const struct casts_input *input)
 
 void casts_deinit(struct casts *casts)
 {
-	table_release(&casts->all);
-	table_release(&casts->followed);
+	tables_release(&casts->all, &casts->followed);
 	array_release(&casts->results);
 }
 

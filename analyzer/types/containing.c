@@ -213,7 +213,6 @@ struct error *typing_find_containing(struct typing *typing)
 		error = find_containers(&search);
 	if (!error)
 		error = infer_groups(&search);
-	array_release(&search.containers);
-	array_release(&search.list);
+	arrays_release(&search.containers, &search.list);
 	return error;
 }

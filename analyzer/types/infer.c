@@ -11,18 +11,10 @@ enum {
 static void inference_deinit(struct inference *inference)
 {
 	casts_deinit(&inference->casts);
-	array_release(&inference->untyped);
-	array_release(&inference->embedded);
-	array_release(&inference->candidates);
-	array_release(&inference->rivals);
-	array_release(&inference->scores);
-	array_release(&inference->heirs);
-	array_release(&inference->structures);
-	array_release(&inference->sized);
-	array_release(&inference->with_member);
-	table_release(&inference->windows);
-	table_release(&inference->headers);
-	table_release(&inference->groups);
+	arrays_release(&inference->untyped, &inference->embedded, &inference->candidates,
+		       &inference->rivals, &inference->scores, &inference->heirs,
+		       &inference->structures, &inference->sized, &inference->with_member);
+	tables_release(&inference->windows, &inference->headers, &inference->groups);
 	votes_release(&inference->votes);
 }
 DEFINE_DEINIT(inference_deinit, struct inference)
@@ -361,23 +353,7 @@ static struct error *doubt_headers(struct inference *inference)
 struct error *typing_infer(struct typing *typing)
 {
 	struct memory_account *account = typing->input.account;
-	_cleanup_(inference_deinit) struct inference inference = {
-		.typing = typing,
-		.untyped.memory.account = account,
-		.embedded.memory.account = account,
-		.candidates.memory.account = account,
-		.rivals.memory.account = account,
-		.scores.memory.account = account,
-		.heirs.memory.account = account,
-		.structures.memory.account = account,
-		.sized.memory.account = account,
-		.with_member.memory.account = account,
-		.windows.memory.account = account,
-		.headers.memory.account = account,
-		.groups.memory.account = account,
-		.votes.all.memory.account = account,
-		.votes.headers.memory.account = account,
-	};
+	_cleanup_(inference_deinit) struct inference inference = { .typing = typing };
 	const struct casts_input input = {
 		.image = typing->input.image,
 		.debug = typing->input.debug,
@@ -386,8 +362,13 @@ struct error *typing_infer(struct typing *typing)
 		.account = account,
 		.progress = typing->input.progress,
 	};
-	struct error *error = gather(&inference);
+	struct error *error;
 
+	arrays_use(account, &inference.untyped, &inference.embedded, &inference.candidates,
+		   &inference.rivals, &inference.scores, &inference.heirs, &inference.structures,
+		   &inference.sized, &inference.with_member, &inference.windows, &inference.headers,
+		   &inference.groups, &inference.votes.all, &inference.votes.headers);
+	error = gather(&inference);
 	if (!error && (inference.untyped.count || typing->headed.count || typing->entered.count ||
 		       typing->inner.count))
 		error = casts_read(&inference.casts, &input);

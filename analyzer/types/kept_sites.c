@@ -320,8 +320,6 @@ bool kept_sites_load(const struct kept_entry *entry, struct sites *sites)
 	if (is_loaded)
 		return true;
 	table_release(&sites->makers);
-	array_release(&sites->library_calls);
-	array_release(&sites->pointees);
-	array_release(&sites->all);
+	arrays_release(&sites->library_calls, &sites->pointees, &sites->all);
 	return false;
 }

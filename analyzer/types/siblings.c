@@ -691,9 +691,8 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 	struct error *error = NULL;
 
 	TRY_MEMORY(siblings);
-	siblings->types.memory.account = siblings->numbers.memory.account =
-		search.sizes.memory.account = search.plain.memory.account =
-			search.silent.memory.account = account;
+	arrays_use(account, &siblings->types, &siblings->numbers, &search.sizes, &search.plain,
+		   &search.silent);
 	siblings->suffice = true;
 	search.siblings = siblings;
 	search.types = &siblings->types;
@@ -702,8 +701,7 @@ struct error *siblings_create(struct typing *typing, const struct bitmap *leaked
 			       SIBLING_PASSES * allocation_count(typing->input.index));
 		error = find_all(&search);
 		table_release(&search.sizes);
-		array_release(&search.plain);
-		array_release(&search.silent);
+		arrays_release(&search.plain, &search.silent);
 		typing_release_work(typing);
 	}
 	if (!error)

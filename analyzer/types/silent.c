@@ -215,7 +215,6 @@ struct error *infer_silent(struct typing *typing)
 				   .holders.memory.account = typing->input.account };
 	struct error *error = find_silent(&silence);
 
-	table_release(&silence.peers);
-	table_release(&silence.holders);
+	tables_release(&silence.peers, &silence.holders);
 	return error;
 }

@@ -20,17 +20,10 @@ void sites_destroy(struct sites *sites)
 	if (!sites)
 		return;
 	slot_table_deinit(&sites->slots);
-	array_release(&sites->all);
-	array_release(&sites->pointees);
-	table_release(&sites->makers);
-	array_release(&sites->library_calls);
-	array_release(&sites->sized);
-	array_release(&sites->varying);
-	table_release(&sites->looked_up);
-	array_release(&sites->libraries);
-	array_release(&sites->followed);
-	array_release(&sites->regex_functions);
-	table_release(&sites->libc_sizes);
+	arrays_release(&sites->all, &sites->pointees, &sites->library_calls, &sites->sized,
+		       &sites->varying, &sites->libraries, &sites->followed,
+		       &sites->regex_functions);
+	tables_release(&sites->makers, &sites->looked_up, &sites->libc_sizes);
 	free(sites);
 }
 
@@ -505,13 +498,9 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 
 	TRY_MEMORY(sites);
 	sites->input = *input;
-	sites->all.memory.account = sites->pointees.memory.account = sites->makers.memory.account =
-		sites->libraries.memory.account = sites->library_calls.memory.account =
-			sites->sized.memory.account = sites->varying.memory.account =
-				sites->looked_up.memory.account =
-					sites->regex_functions.memory.account =
-						sites->libc_sizes.memory.account = input->account;
-	sites->followed.memory.account = input->account;
+	arrays_use(input->account, &sites->all, &sites->pointees, &sites->makers, &sites->libraries,
+		   &sites->library_calls, &sites->sized, &sites->varying, &sites->looked_up,
+		   &sites->regex_functions, &sites->libc_sizes, &sites->followed);
 	sites->program = program;
 	TRY(make(sites));
 	*ret = take(sites);

@@ -20,8 +20,7 @@ struct error *slot_table_init(struct slot_table *table, const struct type_table 
 	struct error *error;
 
 	*table = (struct slot_table){ .types = types, .word = type_word_size(types) };
-	table->slots.memory.account = table->ranges.memory.account = account;
-	table->guards.memory.account = account;
+	arrays_use(account, &table->slots, &table->ranges, &table->guards);
 	error = array_resize(&table->ranges, type_count(types));
 	for (size_t i = 0; !error && i < table->ranges.count; i++)
 		table->ranges.items[i].first = NOT_MADE;
@@ -30,9 +29,7 @@ struct error *slot_table_init(struct slot_table *table, const struct type_table 
 
 void slot_table_deinit(struct slot_table *table)
 {
-	array_release(&table->slots);
-	array_release(&table->guards);
-	array_release(&table->ranges);
+	arrays_release(&table->slots, &table->guards, &table->ranges);
 }
 
 uint32_t tag_of(const struct type_table *types, const struct data_type *type)

@@ -52,9 +52,7 @@ static void found_deinit(struct found *found)
 {
 	array_release(&found->allocations);
 	bitmap_deinit(&found->reached);
-	array_release(&found->far_steps);
-	array_release(&found->origins);
-	array_release(&found->statements);
+	arrays_release(&found->far_steps, &found->origins, &found->statements);
 	table_release(&found->values);
 }
 DEFINE_DEINIT(found_deinit, struct found)
@@ -127,15 +125,11 @@ struct error *typing_state(struct typing *typing, const struct type_statement *s
 			   struct type_changes *ret)
 {
 	struct memory_account *account = typing->input.account;
-	_cleanup_(found_deinit) struct found found = {
-		.allocations.memory.account = account,
-		.far_steps.memory.account = account,
-		.origins.memory.account = account,
-		.statements.memory.account = account,
-		.values.memory.account = account,
-	};
+	_cleanup_(found_deinit) struct found found = { 0 };
 	struct error *error;
 
+	arrays_use(account, &found.allocations, &found.far_steps, &found.origins, &found.statements,
+		   &found.values);
 	TRY(add_statement(typing, statement, &found));
 	swap_found(typing, &found);
 	error = typing_find_all(typing);

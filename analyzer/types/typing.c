@@ -6,21 +6,14 @@ enum { MOST_TYPES = 1 << (32 - TYPE_SHIFT) };
 
 void typing_release_work(struct typing *typing)
 {
-	array_release(&typing->contexts);
+	arrays_release(&typing->contexts, &typing->queue);
 	table_release(&typing->paths);
-	array_release(&typing->queue);
 	typing->queued_from = typing->sorted_to = 0;
 	bitmap_deinit(&typing->sorted);
-	table_release(&typing->followed);
-	array_release(&typing->places);
-	array_release(&typing->headed);
-	array_release(&typing->entered);
-	array_release(&typing->opaque);
-	array_release(&typing->inner);
-	table_release(&typing->region_slots);
-	table_release(&typing->known);
-	table_release(&typing->variables);
-	table_release(&typing->nodes);
+	tables_release(&typing->followed, &typing->region_slots, &typing->known, &typing->variables,
+		       &typing->nodes);
+	arrays_release(&typing->places, &typing->headed, &typing->entered, &typing->opaque,
+		       &typing->inner);
 }
 
 void typing_destroy(struct typing *typing)
@@ -30,8 +23,7 @@ void typing_destroy(struct typing *typing)
 	slot_table_deinit(&typing->slots);
 	array_release(&typing->allocations);
 	bitmap_deinit(&typing->reached);
-	array_release(&typing->far_steps);
-	array_release(&typing->origins);
+	arrays_release(&typing->far_steps, &typing->origins);
 	table_release(&typing->values);
 	free(typing->last);
 	free(typing);
@@ -106,18 +98,11 @@ struct error *typing_create(const struct typing_input *input, struct typing **re
 	TRY_MEMORY(typing->last);
 	*typing->last = (struct last_used){ .view = { input->image },
 					    .bounds = allocation_bounds(input->index) };
-	typing->allocations.memory.account = typing->far_steps.memory.account =
-		typing->origins.memory.account = typing->queue.memory.account =
-			typing->places.memory.account = typing->headed.memory.account =
-				typing->statements.memory.account = typing->entered.memory.account =
-					typing->opaque.memory.account =
-						typing->inner.memory.account =
-							typing->region_slots.memory.account =
-								account;
-	typing->variables.memory.account = typing->known.memory.account =
-		typing->nodes.memory.account = typing->values.memory.account =
-			typing->followed.memory.account = typing->paths.memory.account =
-				typing->contexts.memory.account = account;
+	arrays_use(account, &typing->allocations, &typing->far_steps, &typing->origins,
+		   &typing->queue, &typing->places, &typing->headed, &typing->statements,
+		   &typing->entered, &typing->opaque, &typing->inner, &typing->region_slots,
+		   &typing->variables, &typing->known, &typing->nodes, &typing->values,
+		   &typing->followed, &typing->paths, &typing->contexts);
 	typing->table = input->types;
 	typing->types = type_get(input->types, NO_TYPE);
 	typing->word = image_word_size(input->image);

@@ -35,8 +35,7 @@ struct unseen_search {
 
 static void unseen_search_deinit(struct unseen_search *unseen)
 {
-	array_release(&unseen->structures);
-	array_release(&unseen->unseen);
+	arrays_release(&unseen->structures, &unseen->unseen);
 	table_release(&unseen->sampled);
 }
 DEFINE_DEINIT(unseen_search_deinit, struct unseen_search)
@@ -189,12 +188,10 @@ struct error *siblings_find_unseen(struct sibling_search *search, bool *ret_suff
 	struct memory_account *account = typing->input.account;
 	_cleanup_(unseen_search_deinit) struct unseen_search unseen = {
 		.search = search,
-		.structures.memory.account = account,
-		.unseen.memory.account = account,
-		.sampled.memory.account = account,
 	};
 	uint64_t told = 0;
 
+	arrays_use(account, &unseen.structures, &unseen.unseen, &unseen.sampled);
 	TRY(gather_structures(&unseen));
 	TRY(sample_leaks(&unseen));
 	if (unseen.unseen.count == 0)

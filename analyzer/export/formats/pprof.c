@@ -378,10 +378,9 @@ static struct error *pprof_write(const struct export *export, struct writer *wri
 	struct memory_account *account = analysis_account(export->analysis);
 	_cleanup_(profile_deinit) struct profile profile = {
 		.export = export,
-		.strings.memory.account = account,
-		.cells.memory.account = account,
 	};
 
+	arrays_use(account, &profile.strings, &profile.cells);
 	/* Cut by the largest value in any measure. */
 	TRY(frames_make(export->owners, MEASURE_RETAINED, export->limit, account, &profile.frames));
 	TRY(count_members(&profile));

@@ -57,9 +57,9 @@ struct crystal_types {
 
 void crystal_types_destroy(struct crystal_types *types)
 {
-	arrays_release(&types->functions, &types->entries, &types->sites, &types->relations);
+	arrays_release(&types->functions, &types->entries, &types->sites, &types->relations,
+		       &types->field_names);
 	tables_release(&types->fields_known, &types->fields);
-	array_release(&types->field_names);
 	name_pool_deinit(&types->names);
 	free(types);
 }

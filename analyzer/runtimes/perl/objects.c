@@ -26,10 +26,9 @@ void perl_release(struct object_space *space)
 {
 	struct perl *perl = (struct perl *)space;
 
-	arrays_release(&perl->parts, &perl->links, &perl->found);
-	array_release(&perl->live);
+	arrays_release(&perl->parts, &perl->links, &perl->found, &perl->live, &perl->interpreters,
+		       &perl->left);
 	table_release(&perl->weak);
-	arrays_release(&perl->interpreters, &perl->left);
 }
 
 allocation_id perl_find_head(const struct perl *perl, uint64_t address)

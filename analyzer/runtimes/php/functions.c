@@ -71,11 +71,9 @@ struct error *php_visit_code(struct object_space *space, object_code_visitor *vi
 {
 	struct php *php = (struct php *)space;
 	struct view view = { php->space.image };
-	_cleanup_(measuring_deinit) struct measuring measuring = {
-		.numbers.memory.account = php->space.account,
-		.bytes.memory.account = php->space.account,
-	};
+	_cleanup_(measuring_deinit) struct measuring measuring = { 0 };
 
+	arrays_use(php->space.account, &measuring.numbers, &measuring.bytes);
 	TRY(measure(php, &measuring));
 	array_for_each(part, &php->owned) {
 		struct php_function function;
