@@ -177,6 +177,57 @@ static bool perl_tell_used(const struct heap *heap, uint64_t start, char *ret, s
 	return false;
 }
 
+/* The head of an arena, and of each value that makes sense; of free ones only that they are. */
+static struct error *visit_heads(struct view *view, const struct perl_arena *arena,
+				 program_range_visitor *visit, void *data)
+{
+	enum { COUNT = 8, FLAGS = 12, HALF = 4 };
+	struct perl_head head;
+
+	TRY(visit(data, arena->address, COUNT + sizeof(uint64_t)));
+	for (uint32_t i = 1; i < arena->size / arena->slot; i++) {
+		uint64_t start = arena->address + (uint64_t)i * arena->slot;
+
+		if (!perl_read_head(view, start, &head))
+			continue;
+		if (head.flags != PERL_FREE && perl_type(&head) < PERL_TYPES)
+			TRY(visit(data, start + COUNT, FLAGS + HALF - COUNT));
+		else if (head.flags == PERL_FREE)
+			TRY(visit(data, start + FLAGS, HALF));
+	}
+	return NULL;
+}
+
+/* Lengths of keys that are values: of them, the element of a tied hash is known. */
+static struct error *visit_entries(struct view *view, const struct perl_arena *arena,
+				   program_range_visitor *visit, void *data)
+{
+	for (uint32_t i = 0; i < arena->size / arena->slot; i++) {
+		uint64_t entry = arena->address + (uint64_t)i * arena->slot, key;
+
+		if (perl_key_is_value(view, entry, &key))
+			TRY(visit(data, key + sizeof(uint32_t), sizeof(uint32_t)));
+	}
+	return NULL;
+}
+
+static struct error *perl_visit_structure(const struct heap *heap, program_range_visitor *visit,
+					  void *data)
+{
+	const struct perl_arenas *arenas = &of(heap)->arenas;
+	struct view view = { of(heap)->context.image };
+
+	array_for_each(table, &arenas->tables)
+		TRY(visit(data, table->start, table->end - table->start));
+	array_for_each(arena, &arenas->list) {
+		if (arena->kind == PERL_FREE)
+			TRY(visit_heads(&view, arena, visit, data));
+		else if (arena->kind == PERL_ENTRIES && arena->slot > 0)
+			TRY(visit_entries(&view, arena, visit, data));
+	}
+	return NULL;
+}
+
 const struct allocator allocator_perl = {
 	.name = "perl",
 	.summary = "values of Perl 5, within blocks of malloc()",
@@ -186,5 +237,5 @@ const struct allocator allocator_perl = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct perl_heap),
-	FILL_SLOTS(perl, open, close, walk, arena_count, arena, tell, tell_used),
+	FILL_SLOTS(perl, open, close, walk, arena_count, arena, tell, tell_used, visit_structure),
 };

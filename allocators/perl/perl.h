@@ -116,6 +116,9 @@ bool perl_read_head(struct view *view, uint64_t address, struct perl_head *ret);
 bool perl_find_body(const struct perl_arenas *arenas, uint64_t address,
 		    const struct perl_head *head, uint64_t *ret);
 
+/* True if the key of the entry, which ret is the address of, is a value instead of a text. */
+bool perl_key_is_value(struct view *view, uint64_t entry, uint64_t *ret);
+
 /* The chains of a hash. */
 struct perl_hash {
 	uint64_t table, chains;

@@ -230,14 +230,14 @@ static void claim(struct perl_arenas *arenas, struct view *view, struct perl_are
 		claim_entries(arenas, view, &hash);
 }
 
-static bool has_value_for_key(struct view *view, uint64_t entry)
+bool perl_key_is_value(struct view *view, uint64_t entry, uint64_t *ret)
 {
 	enum { KEY_LENGTH = 4, KEY_IS_VALUE = -2 };
-	uint64_t key;
 	int32_t length;
 
-	return view_word(view, entry + WORD, &key) && key != 0 &&
-	       view_read(view, key + KEY_LENGTH, &length, sizeof(length)) && length == KEY_IS_VALUE;
+	return view_word(view, entry + WORD, ret) && *ret != 0 &&
+	       view_read(view, *ret + KEY_LENGTH, &length, sizeof(length)) &&
+	       length == KEY_IS_VALUE;
 }
 
 /*
@@ -247,10 +247,10 @@ static bool has_value_for_key(struct view *view, uint64_t entry)
  */
 static bool is_of_tied(struct view *view, uint64_t entry)
 {
-	uint64_t next;
+	uint64_t next, key;
 
-	return has_value_for_key(view, entry) && view_word(view, entry, &next) &&
-	       (next == 0 || has_value_for_key(view, next));
+	return perl_key_is_value(view, entry, &key) && view_word(view, entry, &next) &&
+	       (next == 0 || perl_key_is_value(view, next, &key));
 }
 
 static void claim_of_tied(struct perl_arenas *arenas, struct view *view)

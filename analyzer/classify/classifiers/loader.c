@@ -114,4 +114,5 @@ static void inspect_table(struct reader *reader, const struct subject *subject)
 
 CLASSIFIER(loader_data, "LoaderData", "names and lists of a library loaded later",
 	   "data of the loader, of the link map", .narrow = true, .strength = STRENGTH_RELATED,
-	   .match = match_data, .suspect = suspect_data, .inspect = inspect_table);
+	   .match = match_data, .suspect = suspect_data, .inspect = inspect_table,
+	   .numbers = { .own = 0xffc }); /* the third and fourth word behind a gap */

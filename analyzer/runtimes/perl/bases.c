@@ -62,27 +62,34 @@ static bool is_array(struct bases *bases, uint64_t address)
 	       perl_read_head(&bases->view, address, &head) && perl_type(&head) == PERL_PVAV;
 }
 
-bool perl_visit_bases(struct object_space *space, uint64_t number,
-		      bool (*visit)(void *data, const char *name), void *data)
+void perl_visit_base_names(struct perl *perl, uint64_t stash, object_link_visitor *follow,
+			   void *data)
 {
-	struct perl *perl = (struct perl *)space;
-	struct bases bases = { perl, { perl->space.image }, visit, data, 0, false };
+	struct bases bases = { .perl = perl, .view = { perl->space.image } };
 	struct view view = { perl->space.image };
 	struct perl_head head;
 	struct perl_hash hash;
 	uint64_t orders, order;
 
-	if (perl_find_head(perl, number) == NO_ALLOCATION ||
-	    !perl_read_head(&view, number, &head) ||
+	if (perl_find_head(perl, stash) == NO_ALLOCATION || !perl_read_head(&view, stash, &head) ||
 	    !perl_read_hash(perl->arenas, &view, &head, &hash))
-		return false;
-	perl->space.steps.left = perl->space.image->size;
+		return;
 	if (hash.more && view_word(&view, hash.more + ORDERS, &orders) && orders &&
 	    view_word(&view, orders + ORDER, &order) && is_array(&bases, order))
 		bases.list = order;
 	else
 		perl_visit_entries(perl, &view, &head, find_isa, &bases);
 	if (bases.list)
-		perl_walk_links(perl, &view, bases.list, visit_name, &bases);
+		perl_walk_links(perl, &view, bases.list, follow, data);
+}
+
+bool perl_visit_bases(struct object_space *space, uint64_t number,
+		      bool (*visit)(void *data, const char *name), void *data)
+{
+	struct perl *perl = (struct perl *)space;
+	struct bases bases = { perl, { perl->space.image }, visit, data, 0, false };
+
+	perl->space.steps.left = perl->space.image->size;
+	perl_visit_base_names(perl, number, visit_name, &bases);
 	return bases.is_over;
 }

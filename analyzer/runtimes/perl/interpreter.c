@@ -104,19 +104,43 @@ static bool read_info(const struct perl *perl, uint64_t address, struct info *re
 	       ret->context <= ret->most_contexts;
 }
 
-static struct error *add_infos(struct perl *perl, uint64_t address, bool forwards)
+/* Gets each PERL_SI of an interpreter; an error ends the visit. */
+typedef struct error *info_visitor(struct perl *perl, uint64_t address, const struct info *info,
+				   const void *data);
+
+static struct error *add_info(struct perl *perl, uint64_t address, const struct info *info,
+			      const void *data)
+{
+	uint64_t contexts = (uint64_t)(info->context + 1) * CONTEXT / PERL_WORD;
+
+	TRY(add_stack(perl, info->contexts, contexts));
+	TRY(add_arguments(perl, info->stack));
+	perl_claim_part(perl, address, PART_INTERPRETER, NO_ALLOCATION);
+	return NULL;
+}
+
+static struct error *visit_chain(struct perl *perl, uint64_t address, bool forwards,
+				 info_visitor *visit, const void *data)
 {
 	struct info info;
 
 	for (int i = 0; i < MOST_INFOS && address && read_info(perl, address, &info); i++) {
-		uint64_t contexts = (uint64_t)(info.context + 1) * CONTEXT / PERL_WORD;
-
-		TRY(add_stack(perl, info.contexts, contexts));
-		TRY(add_arguments(perl, info.stack));
-		perl_claim_part(perl, address, PART_INTERPRETER, NO_ALLOCATION);
+		TRY(visit(perl, address, &info, data));
 		address = forwards ? info.next : info.previous;
 	}
 	return NULL;
+}
+
+/* Visit the first, those before it, and those behind it. */
+static struct error *visit_infos(struct perl *perl, uint64_t first, info_visitor *visit,
+				 const void *data)
+{
+	struct info info;
+
+	if (!read_info(perl, first, &info))
+		return NULL;
+	TRY(visit_chain(perl, first, false, visit, data));
+	return visit_chain(perl, info.next, true, visit, data);
 }
 
 static struct error *add_interpreter(struct perl *perl, uint64_t start,
@@ -149,8 +173,7 @@ static struct error *add_interpreter(struct perl *perl, uint64_t start,
 					 .info = start + PERL_WORD * i,
 					 .statement = start + PERL_WORD * (i - 2),
 				 }));
-		TRY(add_infos(perl, address, false));
-		return add_infos(perl, info.next, true);
+		return visit_infos(perl, address, add_info, NULL);
 	}
 	return NULL;
 }
@@ -244,6 +267,7 @@ static struct error *find_left(struct perl *perl)
 
 	if (!place || !view_word(&view, place, &start))
 		return NULL;
+	perl->freed = start;
 	for (uint64_t i = 0, size = freed_size(&view, start); i < size; i += PERL_WORD) {
 		allocation_id id = view_word(&view, start + i, &word) ? allocation_find(index, word)
 								      : NO_ALLOCATION;
@@ -286,6 +310,60 @@ struct error *perl_find_interpreters(struct perl *perl)
 		}
 	}
 	return perl->space.has_ended ? find_left(perl) : NULL;
+}
+
+static struct error *visit_counts(uint64_t start, const struct structure_visitor *visitor)
+{
+	const uint64_t ends[] = {
+		offsetof(struct interpreter, saves_used),
+		offsetof(struct interpreter, scopes),
+		offsetof(struct interpreter, scopes_used),
+		offsetof(struct interpreter, temporaries),
+		offsetof(struct interpreter, temporaries_last),
+		sizeof(struct interpreter),
+	};
+
+	for (size_t i = 0; i < COUNT_OF(ends); i += 2)
+		TRY(visitor->number(visitor->data, start + ends[i], ends[i + 1] - ends[i]));
+	return NULL;
+}
+
+/* Visit how many contexts there are, their types, and the depths of calls. */
+static struct error *visit_contexts(struct perl *perl, uint64_t address, const struct info *info,
+				    const void *data)
+{
+	enum { DEPTH = 80, TYPE = 0xf, SUB = 9 };
+	const struct structure_visitor *visitor = data;
+	struct view view = { perl->space.image };
+	uint8_t type;
+
+	TRY(visitor->number(visitor->data, address + offsetof(struct info, context),
+			    sizeof(*info) - offsetof(struct info, context)));
+	for (int32_t i = 0; i <= info->context; i++) {
+		uint64_t context = info->contexts + (uint64_t)i * CONTEXT;
+
+		if (!view_read(&view, context, &type, sizeof(type)))
+			break;
+		TRY(visitor->number(visitor->data, context, sizeof(type)));
+		if ((type & TYPE) == SUB)
+			TRY(visitor->number(visitor->data, context + DEPTH, sizeof(int32_t)));
+	}
+	return NULL;
+}
+
+struct error *perl_visit_interpreters(struct perl *perl, const struct structure_visitor *visitor)
+{
+	struct view view = { perl->space.image };
+	uint64_t info;
+
+	if (perl->freed)
+		TRY(visit_counts(perl->freed, visitor));
+	array_for_each(interpreter, &perl->interpreters) {
+		TRY(visit_counts(interpreter->start, visitor));
+		if (view_word(&view, interpreter->info, &info))
+			TRY(visit_infos(perl, info, visit_contexts, visitor));
+	}
+	return NULL;
 }
 
 /* Code that is run once: not a subroutine. It is in no other code if it is the main program's. */

@@ -194,24 +194,32 @@ void perl_walk_links(struct perl *perl, struct view *view, uint64_t address,
 		perl_visit_slots(perl, view, address, follow, data);
 }
 
+uint64_t perl_key_of_code(const struct perl *perl, struct view *view, uint64_t code,
+			  uint64_t *ret_package)
+{
+	struct perl_head head, glob;
+	uint64_t flags, key;
+
+	if (perl_find_head(perl, code) == NO_ALLOCATION || !perl_read_head(view, code, &head) ||
+	    !view_word(view, head.body + CODE_FLAGS - 4, &flags) ||
+	    !view_word(view, head.body + NAME_OF_CODE, &key) ||
+	    !view_word(view, head.body + PACKAGE_OF_CODE, ret_package) || !key)
+		return 0;
+	if (!(flags >> 32 & IS_NAMED) &&
+	    (perl_find_head(perl, key) == NO_ALLOCATION || !perl_read_head(view, key, &glob) ||
+	     !view_word(view, glob.body + PACKAGE_OF_GLOB, ret_package) ||
+	     !view_word(view, glob.body + NAME_OF_GLOB, &key)))
+		return 0;
+	return key;
+}
+
 void perl_tell_code(const struct perl *perl, struct view *view, uint64_t code, char *ret,
 		    size_t size)
 {
 	char package[PERL_MOST_NAME], name[PERL_MOST_NAME];
-	uint64_t flags, key, stash;
-	struct perl_head head, glob;
+	uint64_t stash = 0, key = perl_key_of_code(perl, view, code, &stash);
 
 	ret[0] = '\0';
-	if (perl_find_head(perl, code) == NO_ALLOCATION || !perl_read_head(view, code, &head) ||
-	    !view_word(view, head.body + CODE_FLAGS - 4, &flags) ||
-	    !view_word(view, head.body + NAME_OF_CODE, &key) ||
-	    !view_word(view, head.body + PACKAGE_OF_CODE, &stash) || !key)
-		return;
-	if (!(flags >> 32 & IS_NAMED) &&
-	    (perl_find_head(perl, key) == NO_ALLOCATION || !perl_read_head(view, key, &glob) ||
-	     !view_word(view, glob.body + PACKAGE_OF_GLOB, &stash) ||
-	     !view_word(view, glob.body + NAME_OF_GLOB, &key)))
-		return;
 	if (perl_read_key(view, key, name, sizeof(name)) &&
 	    perl_read_package(perl, view, stash, package, sizeof(package)))
 		snprintf(ret, size, "%s::%s", package, name);

@@ -37,9 +37,17 @@ void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob,
 void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_head *head,
 			object_link_visitor *follow, void *data);
 
+/* The key (HEK) that is its name, and the package that it is in; 0: it has none. */
+uint64_t perl_key_of_code(const struct perl *perl, struct view *view, uint64_t code,
+			  uint64_t *ret_package);
+
 /* "main::work"; empty: it has none. */
 void perl_tell_code(const struct perl *perl, struct view *view, uint64_t code, char *ret,
 		    size_t size);
+
+/* Visit the values that are names of what a package is derived from; perhaps also its own. */
+void perl_visit_base_names(struct perl *perl, uint64_t stash, object_link_visitor *follow,
+			   void *data);
 
 struct perl_call {
 	uint64_t code;	    /* 0: the main program */

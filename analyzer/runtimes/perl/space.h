@@ -98,6 +98,7 @@ struct perl {
 	ARRAY(struct perl_interpreter) interpreters;
 	ARRAY(allocation_id) left; /* that one which was freed still leads to */
 	allocation_id locale;	   /* of one that was freed */
+	uint64_t freed;		   /* its address; 0: none was */
 	bool has_fields;	   /* names of variables have a word more, from 5.38 on */
 	struct address_map weak;   /* of one that a hash knows: the hash's part that leads to it */
 };
@@ -125,11 +126,15 @@ struct error *perl_add_live(struct perl *perl, allocation_id block, uint64_t sta
 struct error *perl_find_interpreters(struct perl *perl);
 struct error *perl_find_parts(struct perl *perl);
 
+/* Visit the numbers of those, as of one that was freed. */
+struct error *perl_visit_interpreters(struct perl *perl, const struct structure_visitor *visitor);
+
 /* Learn where main programs are, and how names of variables are laid out. */
 void perl_learn_names(struct perl *perl);
 
-#define PERL_SLOTS \
-	perl, release, find_objects, class_name, visit_bases, is_link, resolve, liveness, known_leak
+#define PERL_SLOTS                                                                               \
+	perl, release, find_objects, visit_structure, class_name, visit_bases, is_link, resolve, \
+		liveness, known_leak
 DECLARE_SLOTS(runtime, PERL_SLOTS);
 #define PERL_CALL_SLOTS perl, visit_frames, find_exception
 DECLARE_SLOTS(runtime_calls, PERL_CALL_SLOTS);
