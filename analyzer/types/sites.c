@@ -23,7 +23,7 @@ void sites_destroy(struct sites *sites)
 	arrays_release(&sites->all, &sites->pointees, &sites->library_calls, &sites->sized,
 		       &sites->varying, &sites->libraries, &sites->followed,
 		       &sites->regex_functions);
-	tables_release(&sites->makers, &sites->looked_up, &sites->libc_sizes);
+	tables_release(&sites->makers, &sites->looked_up, &sites->libc_sizes, &sites->held);
 	free(sites);
 }
 
@@ -500,7 +500,7 @@ struct error *sites_create(const struct typing_input *input, const struct progra
 	sites->input = *input;
 	arrays_use(input->account, &sites->all, &sites->pointees, &sites->makers, &sites->libraries,
 		   &sites->library_calls, &sites->sized, &sites->varying, &sites->looked_up,
-		   &sites->regex_functions, &sites->libc_sizes, &sites->followed);
+		   &sites->regex_functions, &sites->libc_sizes, &sites->held, &sites->followed);
 	sites->program = program;
 	TRY(make(sites));
 	*ret = take(sites);
@@ -525,13 +525,17 @@ static bool begins_with(const struct sites *sites, type_number number, type_numb
 	return false;
 }
 
+bool sites_are_alike(const struct sites *sites, type_number type, type_number other)
+{
+	return begins_with(sites, type, other) || begins_with(sites, other, type);
+}
+
 /* True if its result becomes a pointer to the type, or to one with the same beginning. */
 static bool is_of_type(const struct sites *sites, const struct site *site, type_number type)
 {
 	for (size_t i = 0; i < site->type_count; i++)
 		if (is_structure(sites, site->types[i]) &&
-		    (begins_with(sites, site->types[i], type) ||
-		     begins_with(sites, type, site->types[i])))
+		    sites_are_alike(sites, site->types[i], type))
 			return true;
 	return false;
 }

@@ -3,7 +3,7 @@
 
 static const type_number ANY_TYPE = UINT32_MAX;
 
-enum { MOST_JUDGED = 4 }; /* of an array */
+enum { MOST_JUDGED = 4 /* of an array */, MOST_MADE = 16 };
 
 /* The words of a block speak for or against what a call gives. */
 enum verdict {
@@ -11,6 +11,12 @@ enum verdict {
 	NOTHING_SAID,
 	POSSIBLE, /* pointers that may lead anywhere lead to the heap; or there are a few letters */
 	IN_FAVOUR, /* most of its pointers lead to just what they should; or there is text */
+};
+
+/* A call's result, or, if its type is not known, the constant that it asks for; 0: it varies. */
+struct made {
+	type_number type;
+	uint64_t size;
 };
 
 /* A block without a type, of which calls are compared with words. */
@@ -25,6 +31,8 @@ struct block_search {
 	type_number type;  /* that all calls so far gave; ANY_TYPE: of none */
 	enum verdict last; /* on that type */
 	type_number last_type;
+	struct made made[MOST_MADE]; /* by the calls that count */
+	size_t made_count;
 };
 
 /* Judge a structure, with what stands behind it if it ends in an array. */
@@ -145,6 +153,14 @@ static bool counts(const struct block_search *block, type_number type, enum verd
 	       (verdict == NOTHING_SAID && type == NO_TYPE && block->best < IN_FAVOUR);
 }
 
+/* Add a call that gives that; false: there are too many. */
+static bool add_call(struct block_search *block, const struct site *site, struct made made)
+{
+	if (block->made_count < MOST_MADE)
+		block->made[block->made_count++] = made;
+	return site_search_add(&block->search, site);
+}
+
 /* Calls of constant sizes that malloc rounds to the block's; ret: whether they are few enough. */
 static struct error *add_sized(struct block_search *block, bool *ret)
 {
@@ -164,7 +180,7 @@ static struct error *add_sized(struct block_search *block, bool *ret)
 			continue;
 		}
 		join_types(block, site, calls[i].size);
-		*ret = site_search_add(&block->search, site);
+		*ret = add_call(block, site, (struct made){ type, calls[i].size });
 	}
 	return NULL;
 }
@@ -221,7 +237,9 @@ static struct error *add_varying(struct block_search *block, bool *ret)
 			continue;
 		block->type = NO_TYPE;
 		block->may_be_plain |= is_plain(sites, call->type);
-		*ret = site_search_add(&block->search, &sites->all.items[call->site]) && *ret;
+		*ret = add_call(block, &sites->all.items[call->site],
+				(struct made){ call->type, 0 }) &&
+		       *ret;
 	}
 	return NULL;
 }
@@ -260,6 +278,113 @@ static struct error *find_regex(struct block_search *block, struct site_function
 	return NULL;
 }
 
+/* Count the types of what is held, by size: in a large heap, of some. */
+static struct error *count_held(struct sites *sites, const struct typing *typing)
+{
+	enum { MOST_COUNTED = 1 << 18 };
+	size_t all = allocation_count(sites->input.index), step = 1 + all / MOST_COUNTED;
+
+	for (size_t id = 0; id < all; id += step) {
+		enum type_fit fit = known_fit(typing, (allocation_id)id);
+		struct held_type now = { .size = allocation_size(sites->input.index,
+								 (allocation_id)id) };
+		struct held_type *known;
+
+		if (fit == FIT_NONE)
+			continue;
+		if (fit != FIT_REGION && fit != FIT_TABLE)
+			now.type = known_type(typing, (allocation_id)id);
+		known = table_obtain(&sites->held, now.size ^ (uint64_t)now.type << 40, item,
+				     item->size == now.size && item->type == now.type, now);
+		if (!known)
+			return &error_no_memory;
+		known->count++;
+	}
+	return NULL;
+}
+
+static bool is_made(const struct block_search *block, type_number type)
+{
+	const struct sites *sites = block->search.sites;
+	uint64_t size = type_get(sites->input.types, type)->size;
+
+	for (size_t i = 0; i < block->made_count && type != NO_TYPE; i++)
+		if (block->made[i].type == NO_TYPE
+			    ? block->made[i].size == size
+			    : sites_are_alike(sites, block->made[i].type, type))
+			return true;
+	return false;
+}
+
+/*
+ * Tell whether most of the held blocks of the size, as far as this one may be of their types, are
+ * not what the calls give: then others ask for as much, as through a pointer to a function.
+ */
+static struct error *find_contradiction(struct block_search *block, bool *ret)
+{
+	enum { LEAST = 3 };
+	struct sites *sites = block->search.sites;
+	uint64_t held = 0, made = 0;
+	enum verdict verdict;
+
+	*ret = false;
+	if (!block->typing || block->typing->allocations.count == 0 ||
+	    block->made_count == MOST_MADE)
+		return NULL;
+	if (!sites->has_held)
+		TRY(count_held(sites, block->typing));
+	sites->has_held = true;
+	array_for_each(known, &sites->held) {
+		if (known->size != block->range.end - block->range.start)
+			continue;
+		TRY(judge(block, known->type, &verdict));
+		if (verdict == AGAINST)
+			continue;
+		held += known->count;
+		made += is_made(block, known->type) ? known->count : 0;
+	}
+	*ret = held >= LEAST && made < held / 2;
+	return NULL;
+}
+
+/* Blocks of the size that are held tell of calls that are not read. */
+static struct error *compare_with_held(struct block_search *block, enum regex_share share,
+				       bool *is_few)
+{
+	bool is_contradicted;
+
+	if (block->search.found.count == 0)
+		return NULL;
+	if (share == SOME_REGEX) {
+		*is_few = site_search_add_regex(&block->search) && *is_few;
+		block->type = NO_TYPE;
+		return NULL;
+	}
+	TRY(find_contradiction(block, &is_contradicted));
+	*is_few = *is_few && !is_contradicted;
+	return NULL;
+}
+
+/* Add all calls that count; ret: whether they are few enough. */
+static struct error *add_calls(struct block_search *block, bool *ret)
+{
+	struct site_functions sized;
+
+	*ret = true;
+	TRY(weigh(block));
+	TRY(add_sized(block, ret));
+	if (block->best == NOTHING_SAID || !*ret)
+		return NULL;
+	sized = block->search.found;
+	TRY(add_varying(block, ret));
+	/* A call for just as much is more likely than arrays of structures. */
+	if (!*ret && sized.count > 0 && !block->may_be_plain) {
+		block->search.found = sized;
+		*ret = block->may_vary = true;
+	}
+	return NULL;
+}
+
 struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
 				 struct site_functions *ret)
 {
@@ -277,7 +402,7 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 		.last_type = ANY_TYPE,
 	};
 	enum regex_share share;
-	bool is_few = true;
+	bool is_few;
 
 	*ret = (struct site_functions){ .count = 0 };
 	if (sites->is_cut)
@@ -285,22 +410,8 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 	TRY(sites_find_regex_share(sites, typing, size, &share));
 	if (share == MOSTLY_REGEX)
 		return find_regex(&block, ret);
-	TRY(weigh(&block));
-	TRY(add_sized(&block, &is_few));
-	if (block.best > NOTHING_SAID && is_few) {
-		struct site_functions sized = block.search.found;
-
-		TRY(add_varying(&block, &is_few));
-		/* A call for just as much is more likely than arrays of structures. */
-		if (!is_few && sized.count > 0 && !block.may_be_plain) {
-			block.search.found = sized;
-			is_few = block.may_vary = true;
-		}
-	}
-	if (share == SOME_REGEX && block.search.found.count > 0) {
-		is_few = site_search_add_regex(&block.search) && is_few;
-		block.type = NO_TYPE;
-	}
+	TRY(add_calls(&block, &is_few));
+	TRY(compare_with_held(&block, share, &is_few));
 	if (!is_few || block.search.found.count == 0)
 		return NULL;
 	*ret = block.search.found;

@@ -55,6 +55,13 @@ struct libc_size {
 	uint32_t regex, others;
 };
 
+/* How many held blocks of a size are of a type; NO_TYPE: have one only inside. */
+struct held_type {
+	uint64_t size;
+	type_number type;
+	uint32_t count;
+};
+
 /* A call whose size is a constant. */
 struct sized_call {
 	uint64_t size;
@@ -90,7 +97,8 @@ struct sites {
 	ARRAY(struct call_slot) followed;	 /* the same */
 	ARRAY(uint64_t) regex_functions;	 /* the same; where they begin */
 	HASH_TABLE(struct libc_size) libc_sizes; /* if they were counted */
-	bool has_libc_sizes;
+	HASH_TABLE(struct held_type) held;	 /* the same */
+	bool has_libc_sizes, has_held;
 	uint64_t function; /* whose call was noted last */
 	size_t first;	   /* of its sites */
 	uint32_t first_pointee;
@@ -112,6 +120,9 @@ type_number site_structure(const struct sites *sites, const struct site *site);
  * array of; NO_TYPE: unknown.
  */
 type_number site_leads_to(const struct sites *sites, const struct site *site);
+
+/* True if a value of one type is one of the other, or begins with it. */
+bool sites_are_alike(const struct sites *sites, type_number type, type_number other);
 
 /* A search and its result. */
 struct site_search {

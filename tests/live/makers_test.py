@@ -102,6 +102,59 @@ int main()
 }
 """
 
+# A library without debug information gives what is held, and what is lost.
+GIVEN_BY = """
+#include <stdlib.h>
+void give(void **slot, size_t size) { *slot = calloc(1, size); }
+"""
+GIVEN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+void give(void **slot, size_t size);
+struct item { struct item *next; char *text; long numbers[6]; } *items;
+struct entry { struct entry *next; char *name; long sums[6]; } *entries;
+struct flag { void *any; char *why; long times[6]; } *flags[100];
+__attribute__((noinline)) static void open_flag(int i)
+{
+    struct flag *flag = malloc(sizeof(*flag));
+    *flag = (struct flag){ .why = strdup("opened") };
+    flags[i] = flag;
+}
+__attribute__((noinline)) static void lose(void)
+{
+    struct item *item;
+    give((void **)&item, sizeof(*item));
+    item->text = strdup("lost, too");
+    printf("lost %ld\n", (long)item);
+    item = NULL;
+}
+int main(int count, char **arguments)
+{
+    for (int i = 0; i < 20; i++) {
+        struct item *item;
+        struct entry *entry;
+        give((void **)&item, sizeof(*item));
+        give((void **)&entry, sizeof(*entry));
+        *item = (struct item){ items, strdup("an item"), { 1 } };
+        *entry = (struct entry){ entries, strdup("an entry"), { 2 } };
+        items = item;
+        entries = entry;
+    }
+    for (int i = 0; i < FLAGS; i++)
+        open_flag(i);
+    for (int i = 0; i < 3; i++)
+        lose();
+    volatile char stack[1 << 14];
+    for (size_t i = 0; i < sizeof(stack); i++)
+        stack[i] = 0;
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+"""
+
 
 class MakersTest(LiveTest):
     def core(self, *flags, compiler="gcc"):
@@ -293,6 +346,21 @@ class MakersTest(LiveTest):
                                              flags=("-g", "-O1"))]), self.path("core"))
         roots = ask("-q", core, "summarize", "leakroots").stdout
         self.assertRegex(roots, r"\nJob was allocated by [^\n]*\bshared\b")
+
+    def test_what_is_held_speaks_against_functions(self):
+        """Where most of the size come from elsewhere, no function is named by
+        it; where most are what it gives, it is."""
+        library = self.compile("libgiven.so", text=GIVEN_BY, flags=("-shared", "-fPIC", "-g0"))
+        for flags, names in (("2", set()), ("80", {"open_flag"})):
+            program = self.compile(f"given{flags}", text=GIVEN,
+                                   flags=("-g", "-O1", f"-DFLAGS={flags}", "-x", "none", library))
+            process = self.start([program])
+            lost = [int(line.split()[1]) for line in process.said if line.startswith("lost")]
+            core = snap(process, self.path(f"core{flags}"))
+            for address in lost:
+                said = ask("-q", core, "describe", f"{address:x}").stdout
+                by = re.search(r"^It was allocated by (\w+)", said, re.M)
+                self.assertEqual({by[1]} if by else set(), names, said)
 
     def test_library_is_no_caller(self):
         """Who calls std::make_unique() is named, whether it is inlined or not:
