@@ -35,6 +35,7 @@ struct classifier {
 	bool for_cxx;	   /* only where a C++ library is loaded */
 	bool holds_object; /* an object, perhaps, whose class says more */
 	bool is_text;	 /* told by contents, which differ between runs: class and type say more */
+	bool is_whole;	 /* no part of what holds it, but something by itself, as a table by name */
 	bool is_plain;	 /* a type by debug information says what is in it, which is more */
 	bool is_reserve; /* a library has it for itself, whatever the program does */
 	/* Only where the runtime's objects are known. */

@@ -259,6 +259,11 @@ bool pattern_is_reserve(pattern_number number)
 	return number != NO_PATTERN && classifiers[number - 1]->is_reserve;
 }
 
+bool pattern_is_whole(pattern_number number)
+{
+	return number != NO_PATTERN && classifiers[number - 1]->is_whole;
+}
+
 bool pattern_is_text(pattern_number number)
 {
 	return number != NO_PATTERN && classifiers[number - 1]->is_text;

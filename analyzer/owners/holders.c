@@ -183,8 +183,10 @@ static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 	if (depth == 0)
 		return NO_GROUP;
 	above = &finder->path.items[depth - 1];
-	heavy->is_part = !are_alike(above, heavy) &&
-			 (kind_has_pattern(heavy->kind) || is_part_of_object(finder, heavy));
+	heavy->is_part =
+		!are_alike(above, heavy) &&
+		(kind_has_pattern(heavy->kind) ? !pattern_is_whole(kind_pattern(heavy->kind))
+					       : is_part_of_object(finder, heavy));
 	if (heavy->is_part || are_alike(above, heavy))
 		return above->group;
 	heavy->offset = link_offset(finder->analysis, dominators_at(finder->tree, above->position),

@@ -54,6 +54,10 @@ $other = (0...20).map do |i|
    {}.compare_by_identity.merge!("k" => i.to_s), "\xff#{i}".b, "line\n\"#{i}\"\t\0"]
 end
 $file = File.open($0)
+class Wide
+  211.times { |i| define_method("wide_#{i}") { i } }
+  223.times { |i| const_set("WIDE_#{i}", i) }
+end
 ObjectSpace.trace_object_allocations_start
 def made(i) ["made #{i}", i.to_s] end
 $traced = (0...300).map { |i| made(i) }
@@ -61,6 +65,7 @@ ObjectSpace.trace_object_allocations_stop
 4.times { GC.start }
 GC.disable
 File.open(ARGV[0], "w") { |file| ObjectSpace.dump_all(output: file, full: true) }
+File.write(ARGV[0] + ".symbols", Symbol.all_symbols.size)
 puts "ready"
 $stdout.flush
 $stdin.read(1)
@@ -215,6 +220,25 @@ class DumpAll(harness.LiveTest):
             given = sum(self.found[address]["memsize"] for address, row in self.wanted.items()
                         if row["type"] == kind)
             self.assertTrue(0.8 * wanted < given < 1.5 * wanted, (kind, wanted, given))
+
+    def words(self, address, count):
+        said = harness.ask("-q", self.core, "dump", hex(address), str(8 * count)).stdout
+        return [int(word, 16) for line in said.splitlines() for word in line.split()[1:]]
+
+    def counts(self, pattern, word, shift=0):
+        """How many entries each table has, which that word says."""
+        return [self.words(table, word + 1)[word] >> shift for table in
+                harness.addresses("-q", self.core, "enumerate", "used", "%" + pattern)]
+
+    def test_tables_of_the_interpreter_are_named(self):
+        with open(self.truth + ".symbols", encoding="ascii") as file:
+            self.assertEqual(self.counts("RubySymbols", 2), [int(file.read())])
+        frozen = sum(bool(row.get("fstring")) for row in self.wanted.values())
+        self.assertEqual(self.counts("RubyFrozenStrings", 2), [frozen])
+        (objects,) = self.counts("RubyGenericVariables", 2)
+        self.assertGreaterEqual(objects, 40)
+        by_name = self.counts("RubyIdTable", 0, 32)
+        self.assertEqual([by_name.count(of_wide) for of_wide in (211, 223)], [1, 1])
 
     def test_a_set_narrows_it(self):
         users, _ = self.exported("used", "User")

@@ -169,7 +169,24 @@ static bool read_body(struct reader *reader, struct memory_range range, const ui
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
-enum { ARRAY_ELEMENTS, HASH_ENTRIES, INSTRUCTIONS, STRING_TEXT };
+static bool read_bins(struct reader *reader, struct memory_range range, const uint64_t *words,
+		      struct item_contents *ret)
+{
+	enum { TYPE = 1, COUNT = 2, FIRST = 4, BOUND = 5, MOST_POWER = 40, SIZES = 4 };
+	uint64_t bins = words[0] >> 8 & UINT8_MAX, size = words[0] >> 16 & UINT8_MAX;
+
+	if (bins > MOST_POWER || size >= SIZES)
+		return false;
+	*ret = (struct item_contents){
+		.asked = UINT64_C(1) << (bins + size),
+		.live_end = UINT64_C(1) << (bins + size),
+		.length = UINT64_C(1) << bins,
+	};
+	return words[FIRST] <= words[BOUND] && words[COUNT] <= words[BOUND] - words[FIRST] &&
+	       reader_fits(reader, range, ret->asked) && reader_in_module(reader, words[TYPE]);
+}
+
+enum { ARRAY_ELEMENTS, HASH_BINS, HASH_ENTRIES, INSTRUCTIONS, STRING_TEXT };
 
 static const struct item_layout layouts[] = {
 	/* struct RArray: | flags | class | length | capacity | elements | */
@@ -178,6 +195,7 @@ static const struct item_layout layouts[] = {
 	 * struct st_table, include/ruby/st.h: | powers of entries and bins, ... | type | entries in
 	 * use | bins | first entry | end of the last | entries |
 	 */
+	[HASH_BINS] = { 6, 3, read_bins, "bins" },
 	[HASH_ENTRIES] = { 7, 6, read_table, "entries", "spare capacity of a Hash" },
 	/* struct rb_iseq_constant_body, vm_core.h: | u32 type, u32 words | instructions | */
 	[INSTRUCTIONS] = { 2, 1, read_body, "words" },
@@ -201,6 +219,8 @@ static void tell(struct reader *reader, struct memory_range range, struct patter
 
 CLASSIFIER(ruby_array_elements, "RubyArrayElements", "the elements of an Array of Ruby",
 	   "the elements of the Array", RUBY(.kind = ARRAY_ELEMENTS));
+CLASSIFIER(ruby_hash_bins, "RubyHashBins", "the bins of a Hash of Ruby, or of a table of its own",
+	   "the bins of the table", RUBY(.kind = HASH_BINS));
 CLASSIFIER(ruby_hash_entries, "RubyHashEntries",
 	   "the entries of a Hash of Ruby, or of a table of its own", "the entries of the table",
 	   RUBY(.kind = HASH_ENTRIES));
