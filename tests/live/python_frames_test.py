@@ -133,6 +133,48 @@ class Frames(harness.LiveTest):
         limited = harness.ask("-q", core, "backtrace", "--limit", "2").stdout
         self.assertNotRegex(limited, re.compile("^python #2", re.MULTILINE))
 
+    def test_stacks_of_frames_are_named_by_thread(self):
+        """From Python 3.11 on; each page of a deep recursion has frames, which say where they are."""
+        core, path = self.core_of_script(python_test.SYSTEM, """if True:
+            import ctypes, sys, threading, time
+            sys.setrecursionlimit(10000)
+            pages = {}
+            def dive(name, depth):
+                if depth:
+                    return dive(name, depth - 1)
+                frame = sys._getframe()
+                while frame:
+                    place = ctypes.c_uint64.from_address(id(frame) + 24).value
+                    pages.setdefault(name, set()).add(place // 4096)
+                    frame = frame.f_back
+                lock.release()
+                if name == "main":
+                    lock.acquire()
+                    with open(sys.argv[1], "w") as file:
+                        file.write(" ".join(str(len(pages[name])) for name in ("main", "other")))
+                    print("ready", flush=True)
+                time.sleep(1000)
+            lock = threading.Lock()
+            lock.acquire()
+            if sys.version_info >= (3, 11):
+                threading.Thread(target=dive, args=("other", 1000), daemon=True).start()
+                lock.acquire()
+                dive("main", 4000)
+            print("ready", flush=True)
+            time.sleep(1000)
+            """)
+        found = {row["use"]: row["mapped"] // 4096 for row in harness.rows("use", "-q", core, "bill")
+                 if row["use"].startswith("Python's frames of")}
+        if not os.path.exists(path):
+            self.assertEqual(found, {})
+            return
+        with open(path, encoding="ascii") as file:
+            wanted = dict(zip(("the main thread", "other threads"), map(int, file.read().split())))
+        self.assertEqual(len(found), 2)
+        for name, pages in wanted.items():
+            # The last chunk, of 4 pages or more, has room, and one may be kept for the next call.
+            self.assertIn(found[f"Python's frames of {name}"], range(pages, pages + 9))
+
 
 if __name__ == "__main__":
     unittest.main()

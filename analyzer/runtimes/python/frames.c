@@ -175,6 +175,23 @@ static bool is_of_thread(struct reading *reading, uint64_t state)
 	return false;
 }
 
+uint32_t python_threads_owner(const struct program *program, const struct image *image,
+			      uint64_t state)
+{
+	uint64_t words[(ID_END - ID_FIRST) / WORD];
+
+	if (!image_read(image, state + ID_FIRST, words, sizeof(words)))
+		return NO_THREAD;
+	for (uint32_t thread = 0; thread < program->thread_count; thread++) {
+		uint64_t self = self_of(program, thread);
+
+		for (size_t i = 0; self && i < COUNT_OF(words); i++)
+			if (words[i] == self)
+				return thread;
+	}
+	return NO_THREAD;
+}
+
 /* True if the neighbour in the list, if there is one, points back. */
 static bool leads_back(struct reading *reading, uint64_t state, uint64_t there, uint64_t back)
 {

@@ -22,6 +22,10 @@ struct error *python_threads_visit(struct python_threads *threads, struct python
 				   const struct program *program,
 				   struct error *(*visit)(uint64_t state, void *data), void *data);
 
+/* The index of the thread that the state belongs to; NO_THREAD: none is known. */
+uint32_t python_threads_owner(const struct program *program, const struct image *image,
+			      uint64_t state);
+
 struct error *python_frames_visit(struct python_threads *threads, struct python_types *types,
 				  const struct program *program, uint32_t thread,
 				  const struct frame_visitor *visitor);

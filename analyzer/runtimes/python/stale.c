@@ -280,8 +280,22 @@ bool python_is_stale_in_block(const struct python *python, allocation_id source,
 			   : python_blocks_are_stale(python, source, target, place);
 }
 
-static struct error *add_chunk(struct python *python, uint64_t chunk, uint64_t top, uint64_t end)
+/* A name that cores of other processes have, too: without a thread's number. */
+static const char *name_frames(const struct python *python, uint64_t state)
 {
+	const struct program *program = python->space.program;
+	uint32_t thread = python_threads_owner(program, python->space.image, state);
+
+	return thread != NO_THREAD &&
+			       program->threads[thread].id == python->space.image->origin.process
+		       ? "Python's frames of the main thread"
+		       : "Python's frames of other threads";
+}
+
+static struct error *add_chunk(struct python *python, uint64_t chunk, uint64_t top, uint64_t end,
+			       const char *name)
+{
+	TRY(array_append(&python->space.ranges, (struct named_range){ { chunk, end }, name }));
 	TRY(array_append(&python->chunks, (struct memory_range){ chunk, chunk + CHUNK_HEAD }));
 	return array_append(&python->unused, (struct memory_range){ top, end });
 }
@@ -291,11 +305,12 @@ static struct error *add_chunk(struct python *python, uint64_t chunk, uint64_t t
  *
  *	| chunk before | bytes | words in use once another follows | words ... |
  */
-static struct error *add_chunks(struct python *python, uint64_t place, bool *ret)
+static struct error *add_chunks(struct python *python, uint64_t state, uint64_t place, bool *ret)
 {
 	enum { MOST_CHUNKS = 1 << 16, MOST_BYTES = 1 << 30 };
 	struct view view = { python->space.image };
 	uint64_t words[3], chunk, head[3];
+	const char *name;
 
 	*ret = false;
 	if (!view_read(&view, place, words, sizeof(words)))
@@ -306,13 +321,15 @@ static struct error *add_chunks(struct python *python, uint64_t place, bool *ret
 	    words[1] < chunk + CHUNK_HEAD || words[1] > words[2])
 		return NULL;
 	*ret = true;
-	TRY(add_chunk(python, chunk, words[1], words[2]));
+	name = name_frames(python, state);
+	TRY(add_chunk(python, chunk, words[1], words[2], name));
 	for (int i = 0; i < MOST_CHUNKS && head[0] && head[0] % PAGE == 0; i++) {
 		chunk = head[0];
 		if (!view_read(&view, chunk, head, sizeof(head)) || head[1] > MOST_BYTES ||
 		    head[1] % PAGE != 0 || head[2] > head[1] / WORD)
 			break;
-		TRY(add_chunk(python, chunk, chunk + CHUNK_HEAD + head[2] * WORD, chunk + head[1]));
+		TRY(add_chunk(python, chunk, chunk + CHUNK_HEAD + head[2] * WORD, chunk + head[1],
+			      name));
 	}
 	return NULL;
 }
@@ -323,7 +340,7 @@ static struct error *find_chunks(uint64_t state, void *data)
 	bool found = false;
 
 	for (uint64_t at = 0; at < STATE_SIZE && !found; at += WORD)
-		TRY(add_chunks(data, state + at, &found));
+		TRY(add_chunks(data, state, state + at, &found));
 	return NULL;
 }
 
@@ -404,11 +421,15 @@ static struct error *find_constants(struct python *python)
 	return search.error;
 }
 
+DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
+
 struct error *python_stale_find(struct python *python)
 {
 	arrays_use(python->space.account, &python->unused, &python->chunks);
 	TRY(python_blocks_find(python));
 	TRY(find_constants(python));
-	return python_threads_visit(&python->threads, &python->types, python->space.program,
-				    find_chunks, python);
+	TRY(python_threads_visit(&python->threads, &python->types, python->space.program,
+				 find_chunks, python));
+	array_sort(&python->space.ranges, compare_ranges);
+	return NULL;
 }
