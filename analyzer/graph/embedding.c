@@ -28,17 +28,29 @@ static bool visit(void *data, const struct anchor *anchor)
 	return true;
 }
 
+static const struct module *find_executable(const struct image *image,
+					    const struct program *program)
+{
+	return program_find_module(program, image_auxiliary(image, AT_PHDR, 0));
+}
+
+bool embedding_is_there(const struct image *image, const struct program *program,
+			const struct runtimes *runtimes)
+{
+	const struct module *executable = find_executable(image, program);
+
+	return executable && runtimes_are_embedded(runtimes, program, executable);
+}
+
 struct error *embedding_find(const struct embedding_input *input, struct bitmap *ret)
 {
 	const struct bitmap *used = allocation_used(input->index);
 	const size_t count = allocation_count(input->index);
 	_cleanup_(search_deinit) struct search search = {
-		.executable = program_find_module(input->program,
-						  image_auxiliary(input->image, AT_PHDR, 0)),
+		.executable = find_executable(input->image, input->program),
 	};
 
-	if (!search.executable ||
-	    !runtimes_are_embedded(input->runtimes, input->program, search.executable))
+	if (!embedding_is_there(input->image, input->program, input->runtimes))
 		return NULL;
 	TRY(bitmap_init(&search.from, count, input->account));
 	TRY(bitmap_init(&search.outside, count, input->account));

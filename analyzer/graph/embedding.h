@@ -21,6 +21,10 @@ struct embedding_input {
 	struct progress *progress;
 };
 
+/* True if the program embeds a language whose objects are known. */
+bool embedding_is_there(const struct image *image, const struct program *program,
+			const struct runtimes *runtimes);
+
 /*
  * Find the allocations to which the executable's static data leads without an object of the
  * language. ret is all zeros, and stays so if the program embeds none.

@@ -1,6 +1,7 @@
 #include "analyzer/kinds/object_census.h"
 
 #include "analyzer/classify/reader.h"
+#include "analyzer/graph/embedding.h"
 #include "analyzer/graph/references.h"
 #include "analyzer/heap/heaps.h"
 #include "analyzer/kinds/retained.h"
@@ -76,6 +77,31 @@ static struct error *count_object(struct counting *counting, allocation_id id, k
 	return NULL;
 }
 
+/* The memory of a program that embeds a language is none of its objects' blocks. */
+static struct error *leave_out_own(struct analysis *analysis, struct bitmap *blocks)
+{
+	_cleanup_(bitmap_deinit) struct bitmap own = { 0 };
+	struct embedding_input input = {
+		.image = analysis_image(analysis),
+		.program = analysis_program(analysis),
+		.runtimes = analysis_runtimes(analysis),
+		.index = analysis_index(analysis),
+		.account = analysis_account(analysis),
+		.progress = analysis_progress(analysis),
+	};
+
+	if (!embedding_is_there(input.image, input.program, input.runtimes))
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_ROOTS));
+	TRY(analysis_need(analysis, STAGE_GRAPH));
+	input.roots = analysis_roots(analysis);
+	input.graph = analysis_graph(analysis);
+	TRY(embedding_find(&input, &own));
+	if (own.count)
+		bitmap_minus(blocks, &own);
+	return NULL;
+}
+
 static struct error *count_objects(struct counting *counting)
 {
 	struct analysis *analysis = counting->input->analysis;
@@ -99,6 +125,7 @@ static struct error *count_objects(struct counting *counting)
 			TRY(count_object(counting, id, key,
 					 range_size(allocation_range_near(index, id, &hint))));
 	}
+	TRY(leave_out_own(analysis, &blocks));
 	return ranks_init(&counting->census->blocks, &blocks, account);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 Blocks of HAProxy's pools have the names and counts that its own statistics give them: a word
-behind each leads to its pool.
+behind each leads to its pool. What scripts in it refer to is its own.
 """
 
 import json
@@ -20,6 +20,7 @@ CONFIGURATION = """
 global
   stats socket {control} mode 600 level admin
   nbthread 1
+  {more}
 defaults
   mode http
   timeout client 1h
@@ -52,11 +53,11 @@ class PoolsTest(harness.LiveTest):
             answer += control.recv(1 << 16)
         return {name: int(used) for name, _, used in POOL.findall(answer.decode())}
 
-    def serve(self, pools):
+    def serve(self, pools, more=""):
         """A proxy with clients that wait for an answer, and its control socket."""
         paths = {name: self.path(name) for name in ("control", "front", "back")}
         with open(self.path("proxy.cfg"), "w") as file:
-            file.write(CONFIGURATION.format(**paths))
+            file.write(CONFIGURATION.format(more=more, **paths))
         server = socket.socket(socket.AF_UNIX)
         self.addCleanup(server.close)
         server.bind(paths["back"])
@@ -108,6 +109,18 @@ class PoolsTest(harness.LiveTest):
 
     def test_blocks_without_marks_have_no_names(self):
         self.assertEqual(self.count("no-merge,no-cache,no-tag")[1], {})
+
+    def test_what_scripts_refer_to_is_the_programs_own(self):
+        if "Built with Lua" not in harness.run("haproxy", "-vv").stdout:
+            self.skipTest("this haproxy has no Lua")
+        with open(self.path("shop.lua"), "w") as file:
+            file.write("numbers = {1, 2, 3}\n")
+        process, _ = self.serve("no-merge", "lua-load " + self.path("shop.lua"))
+        core = harness.snap(process, self.path("core"))
+        text = harness.ask(core, "summarize", "used", "--all").stdout
+        self.assertRegex(text, r"\(Server\) has \d+ instances")
+        self.assertRegex(text, "Blocks of (table|lua_State) have|%LuaHash has")
+        self.assertNotRegex(text, "Blocks of (Server|Proxy|Listener)")
 
 
 if __name__ == "__main__":
