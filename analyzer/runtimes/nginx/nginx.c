@@ -1,0 +1,140 @@
+/*
+ * nginx's pools: a request, a connection and the configuration have one each, which is freed as a
+ * whole. A pool is a chain of blocks of one size, and what did not fit in them. core/ngx_palloc.h
+ * of nginx 1.10 to 1.28, and of those that are made of it:
+ *
+ *	block | last | end | next block | failed |
+ *	pool  | of the first block: | largest part | current block | buffers | large | cleanup | log
+ *| large | next | allocation |
+ *
+ * A request and a configuration are the first part of their pools, and a connection's log is one
+ * of its own.
+ */
+#include "analyzer/runtimes/runtime.h"
+
+enum {
+	WORD = 8,
+	SLACK = 32,		 /* bytes that malloc adds */
+	LARGEST = (4 << 10) - 1, /* part of a pool, however large its blocks are */
+	REQUEST = 0x50545448,	 /* "HTTP" */
+	MOST_STEPS = 1 << 24,	 /* however lists are damaged */
+};
+
+struct pool {
+	uint64_t last, end, next, failed, largest, current, buffers, large, cleanup, log;
+	uint64_t first[2]; /* words of its first part */
+};
+
+enum { HEADER = offsetof(struct pool, first) };
+
+/* The used allocation that begins there, or NO_ALLOCATION. */
+static allocation_id find_start(const struct object_space *space, uint64_t address)
+{
+	allocation_id id = allocation_find(space->index, address);
+
+	return id != NO_ALLOCATION && allocation_start(space->index, id) == address &&
+			       bitmap_get(allocation_used(space->index), id)
+		       ? id
+		       : NO_ALLOCATION;
+}
+
+/* True if the words begin a block of a pool that fills the allocation, and has such a header. */
+static bool is_block(const struct object_space *space, allocation_id id, const struct pool *block,
+		     uint64_t header)
+{
+	uint64_t start = allocation_start(space->index, id);
+	uint64_t size = allocation_size(space->index, id);
+
+	return size >= sizeof(*block) && size - (block->end - start) < SLACK &&
+	       block->last - start >= header && block->last <= block->end;
+}
+
+static bool is_pool(const struct object_space *space, allocation_id id, const struct pool *pool)
+{
+	uint64_t room = pool->end - allocation_start(space->index, id) - HEADER;
+
+	return is_block(space, id, pool, HEADER) && pool->largest == MIN(room, LARGEST) &&
+	       find_start(space, pool->current) != NO_ALLOCATION;
+}
+
+static const char *name_pool(const struct object_space *space, allocation_id id,
+			     const struct pool *pool)
+{
+	uint64_t start = allocation_start(space->index, id);
+
+	if ((uint32_t)pool->first[0] == REQUEST)
+		return "nginx pools of requests";
+	if (pool->first[1] == start)
+		return "nginx pool of the configuration";
+	return pool->log - start < pool->end - start ? "nginx pools of connections" : "nginx pools";
+}
+
+static struct error *add_object(struct object_space *space, allocation_id id, uint32_t class)
+{
+	return id == NO_ALLOCATION || object_class_of(space, id)
+		       ? NULL
+		       : object_classes_set(&space->classes, id, class);
+}
+
+/* Add what was too large for the blocks. */
+static struct error *add_large(struct object_space *space, uint64_t large, uint32_t class)
+{
+	uint64_t words[2];
+
+	while (large && budget_take(&space->steps) &&
+	       image_read(space->image, large, words, sizeof(words))) {
+		if (words[1])
+			TRY(add_object(space, find_start(space, words[1]), class));
+		large = words[0];
+	}
+	return NULL;
+}
+
+static struct error *add_pool(struct object_space *space, allocation_id id, struct pool pool)
+{
+	uint64_t size = pool.end - allocation_start(space->index, id);
+	uint32_t class;
+
+	TRY(object_classes_name(&space->classes, &space->texts, name_pool(space, id, &pool),
+				&class));
+	TRY(add_large(space, pool.large, class));
+	while (budget_take(&space->steps)) {
+		TRY(add_object(space, id, class));
+		id = find_start(space, pool.next);
+		if (id == NO_ALLOCATION ||
+		    !image_read(space->image, pool.next, &pool, sizeof(pool)) ||
+		    !is_block(space, id, &pool, offsetof(struct pool, largest)) ||
+		    pool.end - allocation_start(space->index, id) != size)
+			return NULL;
+	}
+	return NULL;
+}
+
+static struct error *find_objects(struct object_space *space, struct debug *debug)
+{
+	struct view view = { space->image };
+
+	(void)debug;
+	if (image_word_size(space->image) != WORD)
+		return NULL;
+	space->steps = (struct budget){ MOST_STEPS };
+	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
+	bitmap_for_each(id, allocation_used(space->index)) {
+		uint64_t start = allocation_start(space->index, (allocation_id)id);
+		struct pool pool;
+
+		if (view_read(&view, start, &pool, sizeof(pool)) &&
+		    is_pool(space, (allocation_id)id, &pool))
+			TRY(add_pool(space, (allocation_id)id, pool));
+	}
+	space->has_objects = space->classes.list.count > 0;
+	return NULL;
+}
+
+const struct runtime runtime_nginx = {
+	.name = "nginx",
+	.modules = "nginx$|openresty$|angie$|=ngx_cycle",
+	.find_objects = find_objects,
+	.is_certain = true,
+	.has_regions = true,
+};
