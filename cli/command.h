@@ -29,22 +29,29 @@ enum word_kind {
 /* The front end that runs a command; only cli/ knows what is in it. */
 struct session;
 
-/* The field of a command's arguments that a switch sets, for switches that need no code. */
-struct switch_place {
-	int key;
-	enum { PLACE_FLAG, PLACE_TEXT, PLACE_COUNT, PLACE_SIZE, PLACE_ADDRESS } kind;
-	size_t offset; /* of a bool, const char * or uint64_t */
-	size_t given;  /* 1 + that of a bool that says whether there was one; 0: none */
-};
+/*
+ * The key of an option that needs no code: which field of the arguments its value goes to, and
+ * with KEEP_GIVEN, which bool behind that says that there was one. Keys have 23 bits for argp.
+ *
+ *	{ "log", KEEP(TEXT, struct run_options, log_path), "FILE", 0, "Write to FILE", 0 },
+ *	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct run_options, quiet)), "Report errors", 0
+ *},
+ *
+ * An option that argp knows by its letter has that as its key, and the rest among its flags.
+ */
+enum { KEEP_FLAG, KEEP_TEXT, KEEP_COUNT, KEEP_SIZE, KEEP_ADDRESS };
+enum { KEPT = 1 << 22, KIND_SHIFT = 19, GIVEN_SHIFT = 12, LETTER_SHIFT = 8 };
 
-#define PLACE(key, kind, type, member)               \
-	{                                            \
-		key, kind, offsetof(type, member), 0 \
-	}
-#define PLACE_GIVEN(key, kind, type, member, given)                          \
-	{                                                                    \
-		key, kind, offsetof(type, member), offsetof(type, given) + 1 \
-	}
+#define KEEP(kind, type, member) \
+	(KEPT | KEEP_##kind << KIND_SHIFT | FIELD_BITS(offsetof(type, member), GIVEN_SHIFT))
+#define KEEP_GIVEN(kind, type, member, given)                                                 \
+	(KEEP(kind, type, member) |                                                           \
+	 FIELD_BITS(offsetof(type, given) - offsetof(type, member), KIND_SHIFT - GIVEN_SHIFT) \
+		 << GIVEN_SHIFT)
+#define BY_LETTER(keep) ((keep) << LETTER_SHIFT)
+/* The number, which must fit; a larger one does not compile. */
+#define FIELD_BITS(number, bits) \
+	((int)(number) + 0 * (int)sizeof(char[(number) >> (bits) == 0 ? 1 : -1]))
 
 struct command {
 	const char *name;
@@ -61,8 +68,7 @@ struct command {
 	const char *choices;
 	const struct argp_option *options;     /* its switches, or NULL */
 	const struct argp_option *own_options; /* beside options that others share; or NULL */
-	/* Options that parse() does not see, ended by a key of 0; or NULL. */
-	const struct switch_place *places;
+	bool hears_kept;		       /* parse() also sees options that KEEP() keeps */
 
 	/*
 	 * Take a switch (key is its option's) or, with key 0, the next word. At the end it is

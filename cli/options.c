@@ -10,26 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-	KEY_COLOUR = 256,
-	KEY_DEBUG_DIR,
-	KEY_SYSROOT,
-	KEY_DEBUGINFOD,
-	KEY_MANUAL,
-	KEY_FORMAT,
-	KEY_NO_CONTENT,
-	KEY_CHAP,
-	KEY_NO_PAGER,
-	KEY_COREDUMPCTL,
-	KEY_COMPARE,
-	KEY_THREADS,
-	KEY_SIDE_FILE,
-	KEY_VERIFY_SIDE_FILE,
-	KEY_NO_CACHE,
-	KEY_MAXIMUM_MEMORY,
-	KEY_TABLE,
-	KEY_TAG
-};
+enum { KEY_COLOUR = 256, KEY_COMPARE, KEY_THREADS, KEY_MAXIMUM_MEMORY, KEY_TAG };
 
 static const char VERSION_TEXT[] = "heapcore " VERSION "\n"
 				   "License GPL-3.0-or-later; there is no warranty.";
@@ -64,45 +45,52 @@ const char program_usages[] = "CORE [COMMAND WORDS...]\n"
 const struct argp_option program_options[] = {
 	{ "command", 'c', "COMMAND", 0, "Run COMMAND (may be repeated)", 0 },
 	{ "file", 'f', "SCRIPT", 0, "Run the commands in the file SCRIPT", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Write text, csv, tsv, markdown, json or ndjson", 0 },
-	{ "table", KEY_TABLE, "NAME", 0, "Write only the table of that name", 0 },
+	{ "format", KEEP(TEXT, struct options, format), "FORMAT", 0,
+	  "Write text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "table", KEEP(TEXT, struct options, table), "NAME", 0,
+	  "Write only the table of that name", 0 },
 	{ "tag", KEY_TAG, "NAME=VALUE", 0, "Add a column to rows of data", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Also write all output to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
-	{ "pid", 'p', "PID", 0,
+	{ "pid", 'p', "PID", BY_LETTER(KEEP(TEXT, struct options, process)),
 	  "Analyse process PID instead of CORE: it is stopped for a moment while its memory is copied",
 	  0 },
-	{ "coredumpctl", KEY_COREDUMPCTL, "MATCH", 0,
+	{ "coredumpctl", KEEP(TEXT, struct options, kept), "MATCH", 0,
 	  "Analyse the newest core that coredumpctl(1) has", 0 },
 	{ "compare", KEY_COMPARE, "OLD", 0,
 	  "First make the sets 'new' and 'survived', as 'diff OLD' does (may be repeated)", 0 },
-	{ "truncation-check", 't', NULL, 0,
+	{ "truncation-check", 't', NULL, BY_LETTER(KEEP(FLAG, struct options, truncation_check)),
 	  "Only check whether CORE is complete (status 0) or truncated (status 3)", 0 },
-	{ "side-file", KEY_SIDE_FILE, NULL, 0, "Keep results in CORE.hcx for the next start", 0 },
-	{ "verify-side-file", KEY_VERIFY_SIDE_FILE, NULL, 0,
+	{ "side-file", KEEP(FLAG, struct options, side_file), NULL, 0,
+	  "Keep results in CORE.hcx for the next start", 0 },
+	{ "verify-side-file", KEEP(FLAG, struct options, verify_side_file), NULL, 0,
 	  "Only check CORE.hcx against a new analysis", 0 },
 	{ "threads", KEY_THREADS, "N", 0, "Use N threads (default: one per CPU)", 0 },
-	{ "verbose", 'v', NULL, 0, "Report the time of each stage at the end", 0 },
-	{ "quiet", 'q', NULL, 0,
+	{ "verbose", 'v', NULL, BY_LETTER(KEEP(FLAG, struct options, verbose)),
+	  "Report the time of each stage at the end", 0 },
+	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct options, quiet)),
 	  "Show no progress, and only those notes that change what an answer means", 0 },
 	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never", 0 },
-	{ "chap", KEY_CHAP, NULL, 0,
+	{ "chap", KEEP(FLAG, struct options, chap), NULL, 0,
 	  "Write lines as chap does, to the letter, and read all sizes as hexadecimal", 0 },
-	{ "no-pager", KEY_NO_PAGER, NULL, 0, "Do not page output on a terminal ($PAGER or less)",
-	  0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
-	  0 },
-	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
-	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	{ "no-pager", KEEP(FLAG, struct options, no_pager), NULL, 0,
+	  "Do not page output on a terminal ($PAGER or less)", 0 },
+	{ "no-content", KEEP(FLAG, struct options, no_content), NULL, 0,
+	  "Leave the contents of memory out of all output", 0 },
+	{ "no-cache", KEEP(FLAG, struct options, no_cache), NULL, 0,
+	  "Keep nothing for other cores of the build", 0 },
+	{ "debug-dir", KEEP(TEXT, struct options, debug.debug_directory), "DIR", 0,
+	  "Also search DIR for separate debug files", 0 },
+	{ "sysroot", KEEP(TEXT, struct options, debug.sysroot), "DIR", 0,
 	  "Search DIR for the files of the machine that CORE is from", 0 },
-	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
-	  0 },
+	{ "debuginfod", KEEP(FLAG, struct options, debug.debuginfod), NULL, 0,
+	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
 	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
 	  "Use at most SIZE of memory, such as 2G, in addition to CORE itself (default: the machine's)",
 	  0 },
-	{ "manual", KEY_MANUAL, "man|markdown", OPTION_HIDDEN, "Write the manual", 0 },
+	{ "manual", KEEP(TEXT, struct options, manual), "man|markdown", OPTION_HIDDEN,
+	  "Write the manual", 0 },
 	{ 0 },
 };
 
@@ -276,32 +264,11 @@ static error_t set_threads(struct argp_state *state, const char *word)
 	return error ? refuse(state, error_wrap(error, "--threads")) : 0;
 }
 
-static const struct switch_place places[] = {
-	PLACE('t', PLACE_FLAG, struct options, truncation_check),
-	PLACE('v', PLACE_FLAG, struct options, verbose),
-	PLACE('q', PLACE_FLAG, struct options, quiet),
-	PLACE('p', PLACE_TEXT, struct options, process),
-	PLACE(KEY_CHAP, PLACE_FLAG, struct options, chap),
-	PLACE(KEY_NO_PAGER, PLACE_FLAG, struct options, no_pager),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct options, no_content),
-	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct options, debug.debuginfod),
-	PLACE(KEY_SIDE_FILE, PLACE_FLAG, struct options, side_file),
-	PLACE(KEY_VERIFY_SIDE_FILE, PLACE_FLAG, struct options, verify_side_file),
-	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct options, no_cache),
-	PLACE(KEY_FORMAT, PLACE_TEXT, struct options, format),
-	PLACE(KEY_TABLE, PLACE_TEXT, struct options, table),
-	PLACE(KEY_COREDUMPCTL, PLACE_TEXT, struct options, kept),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct options, debug.debug_directory),
-	PLACE(KEY_SYSROOT, PLACE_TEXT, struct options, debug.sysroot),
-	PLACE(KEY_MANUAL, PLACE_TEXT, struct options, manual),
-	{ 0 },
-};
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct options *options = state->input;
 	struct error *error = NULL;
-	bool kept = switch_keep(places, key, argument, options, &error);
+	bool kept = switch_keep(program_options, key, argument, options, &error);
 
 	switch (key) {
 	case 'c':
@@ -315,8 +282,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return add_compared(options, argument);
 	case KEY_COLOUR:
 		return parse_colour(state, argument);
-	case KEY_DEBUG_DIR:
-	case KEY_SYSROOT:
+	case KEEP(TEXT, struct options, debug.debug_directory):
+	case KEEP(TEXT, struct options, debug.sysroot):
 		return check_folder(state, argument);
 	case KEY_MAXIMUM_MEMORY:
 		return set_maximum_memory(state, argument);
@@ -405,7 +372,8 @@ static void put_options_first(int count, char **arguments, char **ret)
 			taken = 1 + separate;
 		else if (!taken && (arguments[i][0] != '-' || !arguments[i][1]))
 			meet_word(&met, arguments[i]);
-		met.core |= option && (option->key == 'p' || option->key == KEY_COREDUMPCTL);
+		met.core |= option &&
+			    (option->key == 'p' || option->key == KEEP(TEXT, struct options, kept));
 		next = i + (taken ? (int)taken : 1);
 		for (int j = i; j < next && j < count; j++)
 			*(option || !others ? &ret[first++] : &others[other++]) = arguments[j];

@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <string.h>
 
-enum { KEY_ALLOW = 256, KEY_MAXIMUM_MEMORY, KEY_NO_CONTENT, KEY_SYSROOT, KEY_DEBUG_DIR };
+enum {
+	KEY_ALLOW = 256,
+};
 
 static const char DOCUMENTATION[] =
 	"Let an assistant in an editor read cores, by the Model Context Protocol: JSON-RPC on standard input and output. CORE is opened at first; other cores only if they are below a folder DIR.\v"
@@ -26,21 +28,14 @@ struct mcp_options {
 
 static const struct argp_option options[] = {
 	{ "allow", KEY_ALLOW, "DIR", 0, "Let cores below DIR be opened (may be repeated)", 0 },
-	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	{ "max-memory", KEEP(SIZE, struct mcp_options, memory), "SIZE", 0,
 	  "Use at most SIZE of memory in addition to the core itself (default: the machine's)", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
-	  0 },
-	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	{ "no-content", KEEP(FLAG, struct mcp_options, no_content), NULL, 0,
+	  "Leave the contents of memory out of all answers", 0 },
+	{ "sysroot", KEEP(TEXT, struct mcp_options, debug.sysroot), "DIR", 0,
 	  "Search DIR for the files of the machine that cores are from", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct mcp_options, memory),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct mcp_options, no_content),
-	PLACE(KEY_SYSROOT, PLACE_TEXT, struct mcp_options, debug.sysroot),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct mcp_options, debug.debug_directory),
+	{ "debug-dir", KEEP(TEXT, struct mcp_options, debug.debug_directory), "DIR", 0,
+	  "Also search DIR for separate debug files", 0 },
 	{ 0 },
 };
 
@@ -55,7 +50,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct mcp_options *given = state->input;
 	struct error *error = NULL;
-	bool kept = switch_keep(places, key, argument, given, &error);
+	bool kept = switch_keep(options, key, argument, given, &error);
 
 	switch (key) {
 	case KEY_ALLOW:

@@ -11,19 +11,14 @@ struct backtrace_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "limit", 'l', "N", 0, "Show at most N calls of each thread", 0 },
-	{ "fibers", 'F', NULL, 0, "Show the calls of fibers instead", 0 },
-	{ "tasks", 'T', NULL, 0,
+	{ "limit", KEEP(COUNT, struct backtrace_arguments, limit), "N", 0,
+	  "Show at most N calls of each thread", 0 },
+	{ "fibers", KEEP(FLAG, struct backtrace_arguments, fibers), NULL, 0,
+	  "Show the calls of fibers instead", 0 },
+	{ "tasks", KEEP(FLAG, struct backtrace_arguments, tasks), NULL, 0,
 	  "Show what waits beside threads instead, for what, and the bytes that it retains", 0 },
-	{ "locals", 'L', NULL, 0, "Show variables of functions in the interpreter's language", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE('l', PLACE_COUNT, struct backtrace_arguments, limit),
-	PLACE('F', PLACE_FLAG, struct backtrace_arguments, fibers),
-	PLACE('T', PLACE_FLAG, struct backtrace_arguments, tasks),
-	PLACE('L', PLACE_FLAG, struct backtrace_arguments, locals),
+	{ "locals", KEEP(FLAG, struct backtrace_arguments, locals), NULL, 0,
+	  "Show variables of functions in the interpreter's language", 0 },
 	{ 0 },
 };
 
@@ -115,7 +110,6 @@ const struct command command_backtrace = {
 		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows tasks of asyncio and tokio, async functions and timers of Node.js, coroutines of C++20 and fibers that have not ended: their calls, what each waits for, and the bytes that only it holds.",
 	.word = WORD_NUMBER,
 	.options = options,
-	.places = places,
 	.parse = backtrace_parse,
 	.arguments_size = sizeof(struct backtrace_arguments),
 	.needs = STAGE_DEBUG,

@@ -290,6 +290,7 @@ const struct command command_export = {
 	.own_options = own_options,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = export_parse,
+	.hears_kept = true,
 	.release = export_release,
 	.arguments_size = sizeof(struct export_arguments),
 	.run = export_run,

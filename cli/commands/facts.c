@@ -286,13 +286,8 @@ struct facts_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "holders", 'H', NULL, 0, "Also write the 30 that alone hold most, which takes longer",
-	  0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE('H', PLACE_FLAG, struct facts_arguments, holders),
+	{ "holders", KEEP(FLAG, struct facts_arguments, holders), NULL, 0,
+	  "Also write the 30 that alone hold most, which takes longer", 0 },
 	{ 0 },
 };
 
@@ -340,7 +335,6 @@ const struct command command_facts = {
 	.description =
 		"The program and its build-id, totals, the bill, leaks with their fingerprints, and the 100 kinds with the most bytes. With '--format ndjson' the rows can be made on one machine and loaded on another, by 'heapcore fleet ROWS.ndjson'.",
 	.options = options,
-	.places = places,
 	.arguments_size = sizeof(struct facts_arguments),
 	.needs = STAGE_REACHABILITY,
 	.run = facts_run,

@@ -353,26 +353,20 @@ static void write_estimate(const struct fragmentation *fragmentation, struct rep
 enum { USUAL_LIMIT = 20 };
 
 struct fragmentation_arguments {
-	bool has_arena;
 	uint64_t arena; /* its address */
-	bool by_arena, quick;
-	bool has_limit;
 	uint64_t limit;
+	bool has_arena, has_limit, by_arena, quick;
 };
 
 static const struct argp_option options[] = {
-	{ "arena", 'a', "ADDRESS", 0, "Only the arena at ADDRESS", 0 },
-	{ "by-arena", 'b', NULL, 0, "Show the sizes of free blocks for each arena", 0 },
-	{ "limit", 'l', "N", 0, "Show at most N rows of a table, 0 for all; 20 by default", 0 },
-	{ "quick", 'q', NULL, 0, "Do not search for what pins memory", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE_GIVEN('a', PLACE_ADDRESS, struct fragmentation_arguments, arena, has_arena),
-	PLACE('b', PLACE_FLAG, struct fragmentation_arguments, by_arena),
-	PLACE_GIVEN('l', PLACE_COUNT, struct fragmentation_arguments, limit, has_limit),
-	PLACE('q', PLACE_FLAG, struct fragmentation_arguments, quick),
+	{ "arena", KEEP_GIVEN(ADDRESS, struct fragmentation_arguments, arena, has_arena), "ADDRESS",
+	  0, "Only the arena at ADDRESS", 0 },
+	{ "by-arena", KEEP(FLAG, struct fragmentation_arguments, by_arena), NULL, 0,
+	  "Show the sizes of free blocks for each arena", 0 },
+	{ "limit", KEEP_GIVEN(COUNT, struct fragmentation_arguments, limit, has_limit), "N", 0,
+	  "Show at most N rows of a table, 0 for all; 20 by default", 0 },
+	{ "quick", KEEP(FLAG, struct fragmentation_arguments, quick), NULL, 0,
+	  "Do not search for what pins memory", 0 },
 	{ 0 },
 };
 
@@ -487,7 +481,6 @@ const struct command command_fragmentation = {
 	.description =
 		"Free memory goes back to the system in whole pages. For each arena, the output shows how much resident memory malloc_trim(0) would give back, the sizes of free blocks, and the allocations that pin free memory because they are on the same page; the free bytes of a page are divided evenly among them. 'alone' counts the free bytes of pages that only one kind of allocation pins. A heap cannot shrink past the allocation at its end, which is shown too.",
 	.options = options,
-	.places = places,
 	.parse = fragmentation_parse,
 	.arguments_size = sizeof(struct fragmentation_arguments),
 	.needs = STAGE_HEAP,

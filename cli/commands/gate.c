@@ -575,7 +575,6 @@ const struct command command_gate = {
 	.description =
 		"Lists each kind of leak, most bytes first, with a fingerprint that is the same in other runs and builds: it is made of what the leak root is and what was lost with it. Then come the checks, and the verdict. All leaked allocations count, also those that only leaked ones refer to, except suppressed ones, those of the baseline, and, without '--likely', those that a pointer in disguise likely holds ('likelyheld'). With --compare, what grew is listed too, as by 'diff'. Exit status: 0 if the gate passed, 1 if it failed, 2 for wrong usage, 3 if the core could not be analysed well enough to decide.",
 	.options = gate_switches,
-	.places = gate_places,
 	.parse = gate_options_parse,
 	.shorten = gate_shorten,
 	.sums_up = true,

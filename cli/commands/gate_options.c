@@ -8,14 +8,7 @@
 
 enum {
 	KEY_MEASURES = 256, /* from there on, by measure */
-	KEY_COMPARE = 'o',
-	KEY_BASELINE = 'B',
-	KEY_UPDATE = 'U',
-	KEY_RATCHET = 'R',
 	KEY_SUPPRESS = 's',
-	KEY_LIKELY = 'y',
-	KEY_SELF_CHECK = 'S',
-	KEY_NO_KNOWN = 'k',
 	KEY_GROWING = 'g',
 };
 
@@ -31,7 +24,8 @@ const struct argp_option gate_switches[] = {
 	{ "max-class", KEY_MEASURES + MEASURE_CLASS, "KIND=COUNT", 0,
 	  "Fail if more allocations of that kind are in use: a class, with those derived from it, a signature or %Pattern; may be repeated",
 	  0 },
-	{ "compare", KEY_COMPARE, "OLD", 0, "An older core, for the limits of growth", 0 },
+	{ "compare", KEEP(TEXT, struct gate_options, compared), "OLD", 0,
+	  "An older core, for the limits of growth", 0 },
 	{ "max-growth", KEY_MEASURES + MEASURE_GROWTH, "BYTES", 0,
 	  "Fail if the heap grew by more bytes since the core of --compare", 0 },
 	{ "max-class-growth", KEY_MEASURES + MEASURE_CLASS_GROWTH, "KIND=COUNT", 0,
@@ -40,34 +34,24 @@ const struct argp_option gate_switches[] = {
 	{ "growing", KEY_GROWING, "OLD", 0,
 	  "Find growth from each core to the next instead of leaks; name two older cores of the process or more, the oldest first, as 'heapcore soak' does",
 	  0 },
-	{ "likely", KEY_LIKELY, NULL, 0,
+	{ "likely", KEEP(FLAG, struct gate_options, likely), NULL, 0,
 	  "Count likely leaks, too: referred to only from unused space, such as a vector's spare capacity, or held by a pointer in disguise",
 	  0 },
 	{ NULL, 0, NULL, 0, "What is accepted", 0 },
-	{ "baseline", KEY_BASELINE, "FILE", 0, "Accept the leaks that this file lists", 0 },
-	{ "update-baseline", KEY_UPDATE, NULL, 0,
+	{ "baseline", KEEP(TEXT, struct gate_options, baseline), "FILE", 0,
+	  "Accept the leaks that this file lists", 0 },
+	{ "update-baseline", KEEP(FLAG, struct gate_options, update), NULL, 0,
 	  "Write the present leaks to the file of --baseline, which accepts them", 0 },
-	{ "ratchet", KEY_RATCHET, NULL, 0,
+	{ "ratchet", KEEP(FLAG, struct gate_options, ratchet), NULL, 0,
 	  "Lower the counts in the file of --baseline where there are fewer leaks now", 0 },
 	{ "suppress", KEY_SUPPRESS, "FILE", 0,
 	  "Ignore leaks that match a rule of this file; LeakSanitizer's files work, too; may be repeated",
 	  0 },
 	{ NULL, 0, NULL, 0, "Other switches", 0 },
-	{ "no-known", KEY_NO_KNOWN, NULL, 0,
+	{ "no-known", KEEP(FLAG, struct gate_options, no_known), NULL, 0,
 	  "Also count the known leaks of interpreters and libraries", 0 },
-	{ "self-check", KEY_SELF_CHECK, NULL, 0,
+	{ "self-check", KEEP(FLAG, struct gate_options, self_check), NULL, 0,
 	  "First test heapcore on a process that leaks on purpose", 0 },
-	{ 0 },
-};
-
-const struct switch_place gate_places[] = {
-	PLACE(KEY_COMPARE, PLACE_TEXT, struct gate_options, compared),
-	PLACE(KEY_BASELINE, PLACE_TEXT, struct gate_options, baseline),
-	PLACE(KEY_UPDATE, PLACE_FLAG, struct gate_options, update),
-	PLACE(KEY_RATCHET, PLACE_FLAG, struct gate_options, ratchet),
-	PLACE(KEY_LIKELY, PLACE_FLAG, struct gate_options, likely),
-	PLACE(KEY_NO_KNOWN, PLACE_FLAG, struct gate_options, no_known),
-	PLACE(KEY_SELF_CHECK, PLACE_FLAG, struct gate_options, self_check),
 	{ 0 },
 };
 

@@ -51,7 +51,6 @@ struct gate_options {
 };
 
 extern const struct argp_option gate_switches[];
-extern const struct switch_place gate_places[];
 
 struct error *gate_options_parse(int key, const char *value, void *options);
 void gate_options_release(void *options);

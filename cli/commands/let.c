@@ -195,6 +195,7 @@ const struct command command_let = {
 	.word = WORD_NAMING,
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = let_parse,
+	.hears_kept = true,
 	.arguments_size = sizeof(struct let_arguments),
 	.release = let_release,
 	.run = let_run,

@@ -450,20 +450,14 @@ static const struct memprof_question questions[] = {
 enum { QUESTIONS = COUNT_OF(questions) };
 
 static const struct argp_option options[] = {
-	{ "levels", 'L', "N", 0,
+	{ "levels", KEEP_GIVEN(COUNT, struct memprof_arguments, levels, has_levels), "N", 0,
 	  "For 'graph': follow references over N levels, 0 for all; 5 by default", 0 },
-	{ "objects", 'O', "N", 0, "For 'graph': begin with N objects, 0 for all; 10 by default",
-	  0 },
-	{ "pretty", 'P', NULL, 0, "For 'allocations': write a Markdown table", 0 },
-	{ "min-bytes", 'b', "N", 0, "For 'allocations': leave out lines of less than N bytes", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE_GIVEN('L', PLACE_COUNT, struct memprof_arguments, levels, has_levels),
-	PLACE_GIVEN('O', PLACE_COUNT, struct memprof_arguments, objects, has_objects),
-	PLACE('P', PLACE_FLAG, struct memprof_arguments, pretty),
-	PLACE_GIVEN('b', PLACE_COUNT, struct memprof_arguments, least, has_least),
+	{ "objects", KEEP_GIVEN(COUNT, struct memprof_arguments, objects, has_objects), "N", 0,
+	  "For 'graph': begin with N objects, 0 for all; 10 by default", 0 },
+	{ "pretty", KEEP(FLAG, struct memprof_arguments, pretty), NULL, 0,
+	  "For 'allocations': write a Markdown table", 0 },
+	{ "min-bytes", KEEP_GIVEN(COUNT, struct memprof_arguments, least, has_least), "N", 0,
+	  "For 'allocations': leave out lines of less than N bytes", 0 },
 	{ 0 },
 };
 
@@ -562,7 +556,6 @@ const struct command command_memprof = {
 	.word = WORD_CHOICE,
 	.choices = "counts|sizes|graph|size|allocations",
 	.options = options,
-	.places = places,
 	.parse = memprof_parse,
 	.arguments_size = sizeof(struct memprof_arguments),
 	.needs = STAGE_REACHABILITY,

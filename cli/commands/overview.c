@@ -8,12 +8,8 @@ struct info_arguments {
 };
 
 static const struct argp_option info_options[] = {
-	{ "notes", 'n', NULL, 0, "Show all notes and warnings instead, in full", 0 },
-	{ 0 },
-};
-
-static const struct switch_place info_places[] = {
-	PLACE('n', PLACE_FLAG, struct info_arguments, notes),
+	{ "notes", KEEP(FLAG, struct info_arguments, notes), NULL, 0,
+	  "Show all notes and warnings instead, in full", 0 },
 	{ 0 },
 };
 
@@ -56,7 +52,6 @@ const struct command command_info = {
 	.description =
 		"It is what the prompt begins with, unless heapcore is quiet (-q); 'report' begins with it, too. Names are shortened so that it has at most 24 lines of 80 columns; formats such as JSON have them in full. A holder is an object or a variable in which at least a fiftieth of the heap accumulates, each byte counted for the deepest one. Resident memory is used by allocations, leaked, garbage that a collector will free, free in heaps, or other: code, files, stacks, and what allocators need themselves; 'bill' has the details.",
 	.options = info_options,
-	.places = info_places,
 	.parse = info_parse,
 	.arguments_size = sizeof(struct info_arguments),
 	.tells_findings = true,

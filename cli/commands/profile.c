@@ -151,13 +151,9 @@ enum { KEY_BY = 256 };
 static const struct argp_option options[] = {
 	{ "by", KEY_BY, "stack|line", 0, "Join what the same calls, or the same line, allocated",
 	  0 },
-	{ "limit", 'l', "COUNT", 0, "Show the COUNT rows of most bytes", 0 },
-	{ "top", 'l', "COUNT", OPTION_ALIAS, NULL, 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE('l', PLACE_COUNT, struct profile_arguments, limit),
+	{ "limit", KEEP(COUNT, struct profile_arguments, limit), "COUNT", 0,
+	  "Show the COUNT rows of most bytes", 0 },
+	{ "top", KEEP(COUNT, struct profile_arguments, limit), "COUNT", OPTION_ALIAS, NULL, 0 },
 	{ 0 },
 };
 
@@ -193,7 +189,6 @@ const struct command command_profile = {
 	.description =
 		"For processes in which something notes who allocates: AddressSanitizer, tracemalloc of Python, the samplers of jemalloc (MALLOC_CONF=prof:true) and gperftools' tcmalloc (TCMALLOC_SAMPLE_PARAMETER), the heap profile of Go, or heapcore's recorder ('run --stacks=always'). Bytes are those that it notes, of jemalloc 5.3 estimates for all allocations, so that the rows are what it or its viewer prints. --by line joins what one line allocated, as tracemalloc's statistics('lineno').",
 	.options = options,
-	.places = places,
 	.parse = profile_parse,
 	.shorten = profile_shorten,
 	.arguments_size = sizeof(struct profile_arguments),

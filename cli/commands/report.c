@@ -32,16 +32,9 @@ struct report_arguments {
 	bool share;
 };
 
-enum { KEY_SHARE = 256 };
-
 static const struct argp_option options[] = {
-	{ "share", KEY_SHARE, NULL, 0,
+	{ "share", KEEP(FLAG, struct report_arguments, share), NULL, 0,
 	  "Leave out contents of memory, so that others may read it, as --no-content does", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE(KEY_SHARE, PLACE_FLAG, struct report_arguments, share),
 	{ 0 },
 };
 
@@ -330,7 +323,6 @@ const struct command command_report = {
 	.summary = "Show an overview on one page, as text or HTML",
 	.words = "[OLD...]",
 	.options = options,
-	.places = places,
 	.example = "report\n"
 		   "report older.core",
 	.description =

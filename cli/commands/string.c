@@ -10,17 +10,13 @@ enum { SHOWN = 1 << 16 };
 struct string_arguments {
 	bool given;
 	uint64_t address;
-	bool has_show_up_to;
 	uint64_t show_up_to;
+	bool has_show_up_to;
 };
 
 static const struct argp_option options[] = {
-	{ "show-up-to", 'u', "SIZE", 0, "Show at most that much of it; 64K by default", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE_GIVEN('u', PLACE_SIZE, struct string_arguments, show_up_to, has_show_up_to),
+	{ "show-up-to", KEEP_GIVEN(SIZE, struct string_arguments, show_up_to, has_show_up_to),
+	  "SIZE", 0, "Show at most that much of it; 64K by default", 0 },
 	{ 0 },
 };
 
@@ -128,7 +124,6 @@ const struct command command_string = {
 		"The characters up to the first zero. Characters that a terminal would not show are written as \\n, \\t or \\x1b.",
 	.word = WORD_ADDRESS,
 	.options = options,
-	.places = places,
 	.parse = string_parse,
 	.arguments_size = sizeof(struct string_arguments),
 	.run = string_run,

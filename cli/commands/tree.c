@@ -3,7 +3,7 @@
 #include "cli/views/owner_tree.h"
 #include "cli/views/rows.h"
 
-enum { KEY_DEPTH = 'd', KEY_TOP = 't', KEY_LEAST = 'm', USUAL_DEPTH = 4, USUAL_TOP = 8 };
+enum { USUAL_DEPTH = 4, USUAL_TOP = 8 };
 
 struct tree_arguments {
 	struct selection selection; /* first: it is released as one */
@@ -12,18 +12,9 @@ struct tree_arguments {
 
 static struct error *tree_parse(int key, const char *value, void *arguments)
 {
-	static const struct switch_place places[] = {
-		PLACE(KEY_DEPTH, PLACE_COUNT, struct tree_arguments, limits.depth),
-		PLACE(KEY_TOP, PLACE_COUNT, struct tree_arguments, limits.top),
-		PLACE(KEY_LEAST, PLACE_SIZE, struct tree_arguments, limits.least),
-		{ 0 },
-	};
 	struct tree_arguments *tree = arguments;
 	struct owner_tree_limits *limits = &tree->limits;
-	struct error *error = NULL;
 
-	if (switch_keep(places, key, value, arguments, &error))
-		return error;
 	if (key != ARGP_KEY_END)
 		return selection_parse(key, value, &tree->selection);
 	if (!limits->depth || limits->depth > OWNER_TREE_DEEPEST)
@@ -52,10 +43,12 @@ static struct error *tree_run(struct analysis *analysis, const void *arguments,
 }
 
 static const struct argp_option options[] = {
-	{ "depth", KEY_DEPTH, "COUNT", 0, "Show that many levels of owners; 4 by default", 0 },
-	{ "top", KEY_TOP, "COUNT", 0,
+	{ "depth", KEEP(COUNT, struct tree_arguments, limits.depth), "COUNT", 0,
+	  "Show that many levels of owners; 4 by default", 0 },
+	{ "top", KEEP(COUNT, struct tree_arguments, limits.top), "COUNT", 0,
 	  "Show that many holdings of each owner, largest first; 8 by default", 0 },
-	{ "min-retained", KEY_LEAST, "SIZE", 0, "Show only what retains at least that much", 0 },
+	{ "min-retained", KEEP(SIZE, struct tree_arguments, limits.least), "SIZE", 0,
+	  "Show only what retains at least that much", 0 },
 	{ 0 },
 };
 

@@ -56,17 +56,9 @@ struct run_options {
 enum {
 	KEY_CORE = 256,
 	KEY_CORE_ON_FAILURE,
-	KEY_LOG,
 	KEY_ERROR_STATUS,
-	KEY_FOLLOW,
 	KEY_TIMEOUT,
-	KEY_FORMAT,
-	KEY_DEBUG_DIR,
 	KEY_SYSROOT,
-	KEY_DEBUGINFOD,
-	KEY_NO_CACHE,
-	KEY_NO_CONTENT,
-	KEY_PORTABLE,
 	KEY_STACKS,
 };
 
@@ -86,30 +78,34 @@ static const struct argp_option OPTIONS[] = {
 	{ "core-on-failure", KEY_CORE_ON_FAILURE, "FILE", 0,
 	  "Keep the core in FILE only if the exit status is not 0; where CI is set, this is done in $RUNNER_TEMP or $TMPDIR by default",
 	  0 },
-	{ "portable", KEY_PORTABLE, NULL, 0,
+	{ "portable", KEEP(FLAG, struct run_options, portable), NULL, 0,
 	  "Include the parts of the binaries that names need in cores that are kept", 0 },
 	{ "error-exitcode", KEY_ERROR_STATUS, "N", 0, "Exit with N if the gate finds something (1)",
 	  0 },
-	{ "follow-forks", KEY_FOLLOW, NULL, 0,
+	{ "follow-forks", KEEP(FLAG, struct run_options, follow), NULL, 0,
 	  "Also analyse the program's children and theirs, and follow daemons to their end", 0 },
 	{ "stacks", KEY_STACKS, "WHEN", 0,
 	  "Show the calls that allocated the leaks: 'auto' runs PROGRAM once more if it leaked too much, without its output and a terminal's input (default); 'always' records in the only run, 'never' does not",
 	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
 	  "End the program (SIGTERM, later SIGKILL) if it takes longer", 0 },
-	{ "log-file", KEY_LOG, "FILE", 0, "Write the report to FILE, not to standard error", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Write it in FORMAT, as for cores", 0 },
+	{ "log-file", KEEP(TEXT, struct run_options, log_path), "FILE", 0,
+	  "Write the report to FILE, not to standard error", 0 },
+	{ "format", KEEP(TEXT, struct run_options, format), "FORMAT", 0,
+	  "Write it in FORMAT, as for cores", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Also write the report on PROGRAM itself to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
 	  0 },
-	{ "quiet", 'q', NULL, 0,
+	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct run_options, quiet)),
 	  "Show no progress, and only those notes that change what an answer means", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
-	  0 },
-	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
-	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
-	  0 },
+	{ "no-content", KEEP(FLAG, struct run_options, no_content), NULL, 0,
+	  "Leave the contents of memory out of all output", 0 },
+	{ "no-cache", KEEP(FLAG, struct run_options, no_cache), NULL, 0,
+	  "Keep nothing for other cores of the build", 0 },
+	{ "debug-dir", KEEP(TEXT, struct run_options, debug.debug_directory), "DIR", 0,
+	  "Also search DIR for separate debug files", 0 },
+	{ "debuginfod", KEEP(FLAG, struct run_options, debug.debuginfod), NULL, 0,
+	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
 	{ 0 },
 };
 
@@ -145,25 +141,12 @@ static error_t add_command(struct run_options *options, const char *text)
 	return LIST_APPEND(options->commands, options->command_count, text) ? ENOMEM : 0;
 }
 
-static const struct switch_place switch_values[] = {
-	PLACE('q', PLACE_FLAG, struct run_options, quiet),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct run_options, no_content),
-	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct run_options, no_cache),
-	PLACE(KEY_PORTABLE, PLACE_FLAG, struct run_options, portable),
-	PLACE(KEY_FOLLOW, PLACE_FLAG, struct run_options, follow),
-	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct run_options, debug.debuginfod),
-	PLACE(KEY_LOG, PLACE_TEXT, struct run_options, log_path),
-	PLACE(KEY_FORMAT, PLACE_TEXT, struct run_options, format),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct run_options, debug.debug_directory),
-	{ 0 },
-};
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct run_options *options = state->input;
 	struct error *error = NULL; /* flags and texts have none */
 
-	if (switch_keep(switch_values, key, argument, options, &error))
+	if (switch_keep(OPTIONS, key, argument, options, &error))
 		return 0;
 	switch (key) {
 	case 'c':

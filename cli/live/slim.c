@@ -13,28 +13,12 @@
 #include <signal.h>
 #include <string.h>
 
-enum { KEY_ZSTD = 256, KEY_AUDIT, KEY_FORMAT, KEY_SYSROOT };
-
 static const char DOCUMENTATION[] =
 	"Write a core without contents: who holds what, what leaked and what memory is for can be asked of it, but no text or number of the program's is in it.\vAddresses stay, and what allocators, the loader and the C library write; any other word becomes a placeholder, also in environment, arguments, stacks and registers. heapcore, gdb and readelf read it.\n"
 	"\n"
 	"So far it takes cores of x86-64 and other 64-bit machines whose programs are in C, C++, Rust or Python and use malloc of glibc or jemalloc. Of Python, names in code stay, and dicts' keys that are interned, as those of attributes are.\n"
 	"\n"
 	"Exit status: 0 if the core was written; 2 for wrong usage; 3 if CORE could not be read, has what a slim core cannot have yet, or the new one could not be written.";
-
-static const struct argp_option OPTIONS[] = {
-	{ "output", 'o', "FILE", 0, "Write to FILE, packed with zstd if its name ends with .zst",
-	  0 },
-	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd, whatever its name is", 0 },
-	{ "audit", KEY_AUDIT, NULL, 0,
-	  "List how many bytes of what origin were kept or left out; without -o, write nothing",
-	  0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0,
-	  "Write the list as text, csv, tsv, markdown, json or ndjson", 0 },
-	{ "sysroot", KEY_SYSROOT, "DIR", 0, "Look for the program's files in DIR", 0 },
-	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },
-	{ 0 },
-};
 
 struct slim_arguments {
 	const char *core;
@@ -44,21 +28,29 @@ struct slim_arguments {
 	struct debug_options debug;
 };
 
+static const struct argp_option OPTIONS[] = {
+	{ "output", 'o', "FILE", BY_LETTER(KEEP(TEXT, struct slim_arguments, output)),
+	  "Write to FILE, packed with zstd if its name ends with .zst", 0 },
+	{ "zstd", KEEP(FLAG, struct slim_arguments, zstd), NULL, 0,
+	  "Pack it with zstd, whatever its name is", 0 },
+	{ "audit", KEEP(FLAG, struct slim_arguments, audit), NULL, 0,
+	  "List how many bytes of what origin were kept or left out; without -o, write nothing",
+	  0 },
+	{ "format", KEEP(TEXT, struct slim_arguments, format), "FORMAT", 0,
+	  "Write the list as text, csv, tsv, markdown, json or ndjson", 0 },
+	{ "sysroot", KEEP(TEXT, struct slim_arguments, debug.sysroot), "DIR", 0,
+	  "Look for the program's files in DIR", 0 },
+	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct slim_arguments, quiet)),
+	  "Report only errors", 0 },
+	{ 0 },
+};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
-	static const struct switch_place places[] = {
-		PLACE('o', PLACE_TEXT, struct slim_arguments, output),
-		PLACE('q', PLACE_FLAG, struct slim_arguments, quiet),
-		PLACE(KEY_FORMAT, PLACE_TEXT, struct slim_arguments, format),
-		PLACE(KEY_ZSTD, PLACE_FLAG, struct slim_arguments, zstd),
-		PLACE(KEY_AUDIT, PLACE_FLAG, struct slim_arguments, audit),
-		PLACE(KEY_SYSROOT, PLACE_TEXT, struct slim_arguments, debug.sysroot),
-		{ 0 },
-	};
 	struct slim_arguments *arguments = state->input;
 	struct error *error = NULL; /* flags and texts have none */
 
-	if (switch_keep(places, key, argument, arguments, &error))
+	if (switch_keep(OPTIONS, key, argument, arguments, &error))
 		return 0;
 	switch (key) {
 	case ARGP_KEY_ARG:

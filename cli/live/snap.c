@@ -14,29 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_ZSTD = 256, KEY_PORTABLE, KEY_SLIM, KEY_FORK, KEY_NO_FORK };
+enum { KEY_FORK = 256, KEY_NO_FORK };
 
 static const char DOCUMENTATION[] =
 	"Write a core of a running process, which is stopped only while its memory is copied or cloned.\vThe core has what an analysis needs, like one from the kernel; heapcore, gdb and others can read it. Memory that the program keeps out of cores (MADV_DONTDUMP) is left out.\n"
 	"\n"
 	"Exit status: 0 if the core was written; 2 if there is no such process; 3 if it may not be traced, or the core could not be written.";
-
-static const struct argp_option OPTIONS[] = {
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of core.PID", 0 },
-	{ "zstd", KEY_ZSTD, NULL, 0, "Pack it with zstd: core.PID.zst", 0 },
-	{ "portable", KEY_PORTABLE, NULL, 0,
-	  "Include the parts of the binaries that names need, so that the core can be read on another machine",
-	  0 },
-	{ "slim", KEY_SLIM, NULL, 0,
-	  "Leave out the contents of memory, as heapcore slim does; all of them are in a temporary file meanwhile",
-	  0 },
-	{ "fork", KEY_FORK, NULL, 0,
-	  "Clone the process and write the core from the clone: the process stops for about 20 ms for each GiB. This is the default where it would otherwise stop for more than a second",
-	  0 },
-	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it is stopped", 0 },
-	{ "quiet", 'q', NULL, 0, "Report only errors", 0 },
-	{ 0 },
-};
 
 struct snap_options {
 	const char *process;
@@ -48,20 +31,32 @@ struct snap_options {
 	bool quiet;
 };
 
+static const struct argp_option OPTIONS[] = {
+	{ "output", 'o', "FILE", BY_LETTER(KEEP(TEXT, struct snap_options, output)),
+	  "Write to FILE instead of core.PID", 0 },
+	{ "zstd", KEEP(FLAG, struct snap_options, zstd), NULL, 0, "Pack it with zstd: core.PID.zst",
+	  0 },
+	{ "portable", KEEP(FLAG, struct snap_options, portable), NULL, 0,
+	  "Include the parts of the binaries that names need, so that the core can be read on another machine",
+	  0 },
+	{ "slim", KEEP(FLAG, struct snap_options, slim), NULL, 0,
+	  "Leave out the contents of memory, as heapcore slim does; all of them are in a temporary file meanwhile",
+	  0 },
+	{ "fork", KEY_FORK, NULL, 0,
+	  "Clone the process and write the core from the clone: the process stops for about 20 ms for each GiB. This is the default where it would otherwise stop for more than a second",
+	  0 },
+	{ "no-fork", KEY_NO_FORK, NULL, 0, "Never clone it, however long it is stopped", 0 },
+	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct snap_options, quiet)),
+	  "Report only errors", 0 },
+	{ 0 },
+};
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
-	static const struct switch_place places[] = {
-		PLACE('o', PLACE_TEXT, struct snap_options, output),
-		PLACE('q', PLACE_FLAG, struct snap_options, quiet),
-		PLACE(KEY_ZSTD, PLACE_FLAG, struct snap_options, zstd),
-		PLACE(KEY_PORTABLE, PLACE_FLAG, struct snap_options, portable),
-		PLACE(KEY_SLIM, PLACE_FLAG, struct snap_options, slim),
-		{ 0 },
-	};
 	struct snap_options *options = state->input;
 	struct error *error = NULL; /* flags and texts have none */
 
-	if (switch_keep(places, key, argument, options, &error))
+	if (switch_keep(OPTIONS, key, argument, options, &error))
 		return 0;
 	switch (key) {
 	case KEY_FORK:

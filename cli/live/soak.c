@@ -23,19 +23,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum {
-	KEY_ITERATIONS = 256,
-	KEY_SNAPSHOTS,
-	KEY_WARM_UP,
-	KEY_KEEP,
-	KEY_STACKS,
-	KEY_FORMAT,
-	KEY_DEBUG_DIR,
-	KEY_DEBUGINFOD,
-	KEY_NO_CACHE,
-	KEY_NO_CONTENT,
-};
-
 enum { DEFAULT_SNAPSHOTS = 6, DEFAULT_WARM_UP = 2 };
 
 static const char DOCUMENTATION[] =
@@ -44,32 +31,6 @@ static const char DOCUMENTATION[] =
 	"The first iteration is repeated for 30 s until it succeeds, because PROGRAM may still be starting. In the end PROGRAM gets SIGTERM, and SIGKILL 10 s later.\n"
 	"\n"
 	"Exit status: 0 if nothing grows; 1 if something does; 2 for wrong usage; 3 if the process ended, a COMMAND failed, or a snapshot could not be analysed well enough.";
-
-static const struct argp_option OPTIONS[] = {
-	{ "every", 'e', "COMMAND|TIME", 0,
-	  "An iteration: a command for the shell, or a time such as 60s or 5m to wait", 0 },
-	{ "pid", 'p', "PID", 0, "Look at this process instead of starting one", 0 },
-	{ "iterations", KEY_ITERATIONS, "COUNT", 0, "Iterations that count (5)", 0 },
-	{ "snapshots", KEY_SNAPSHOTS, "COUNT", 0, "Snapshots to take, one more than iterations (6)",
-	  0 },
-	{ "warm-up", KEY_WARM_UP, "COUNT", 0, "Iterations before the first snapshot (2)", 0 },
-	{ "keep", KEY_KEEP, "DIR", 0, "Keep the snapshots in DIR, as 1.core, 2.core and so on", 0 },
-	{ "stacks", KEY_STACKS, NULL, 0,
-	  "Preload the recorder into PROGRAM, to say who allocated what grows", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Write the report in FORMAT, as for cores", 0 },
-	{ "output", 'o', "FILE", 0,
-	  "Also write the report to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
-	  0 },
-	{ "quiet", 'q', NULL, 0,
-	  "Show no progress, and only those notes that change what an answer means", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all output",
-	  0 },
-	{ "no-cache", KEY_NO_CACHE, NULL, 0, "Keep nothing for other cores of the build", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
-	{ "debuginfod", KEY_DEBUGINFOD, NULL, 0, "Fetch missing debug files from $DEBUGINFOD_URLS",
-	  0 },
-	{ 0 },
-};
 
 struct soak_options {
 	char **program; /* and its arguments, NULL behind them; or NULL */
@@ -90,20 +51,36 @@ struct soak_options {
 	size_t gate_count;
 };
 
-static const struct switch_place places[] = {
-	PLACE('e', PLACE_TEXT, struct soak_options, every),
-	PLACE('p', PLACE_TEXT, struct soak_options, process),
-	PLACE('q', PLACE_FLAG, struct soak_options, quiet),
-	PLACE_GIVEN(KEY_ITERATIONS, PLACE_COUNT, struct soak_options, iterations, has_iterations),
-	PLACE_GIVEN(KEY_SNAPSHOTS, PLACE_COUNT, struct soak_options, snapshots, has_snapshots),
-	PLACE_GIVEN(KEY_WARM_UP, PLACE_COUNT, struct soak_options, warm_up, has_warm_up),
-	PLACE(KEY_KEEP, PLACE_TEXT, struct soak_options, keep),
-	PLACE(KEY_FORMAT, PLACE_TEXT, struct soak_options, format),
-	PLACE(KEY_STACKS, PLACE_FLAG, struct soak_options, stacks),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct soak_options, no_content),
-	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct soak_options, no_cache),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct soak_options, debug.debug_directory),
-	PLACE(KEY_DEBUGINFOD, PLACE_FLAG, struct soak_options, debug.debuginfod),
+static const struct argp_option OPTIONS[] = {
+	{ "every", 'e', "COMMAND|TIME", BY_LETTER(KEEP(TEXT, struct soak_options, every)),
+	  "An iteration: a command for the shell, or a time such as 60s or 5m to wait", 0 },
+	{ "pid", 'p', "PID", BY_LETTER(KEEP(TEXT, struct soak_options, process)),
+	  "Look at this process instead of starting one", 0 },
+	{ "iterations", KEEP_GIVEN(COUNT, struct soak_options, iterations, has_iterations), "COUNT",
+	  0, "Iterations that count (5)", 0 },
+	{ "snapshots", KEEP_GIVEN(COUNT, struct soak_options, snapshots, has_snapshots), "COUNT", 0,
+	  "Snapshots to take, one more than iterations (6)", 0 },
+	{ "warm-up", KEEP_GIVEN(COUNT, struct soak_options, warm_up, has_warm_up), "COUNT", 0,
+	  "Iterations before the first snapshot (2)", 0 },
+	{ "keep", KEEP(TEXT, struct soak_options, keep), "DIR", 0,
+	  "Keep the snapshots in DIR, as 1.core, 2.core and so on", 0 },
+	{ "stacks", KEEP(FLAG, struct soak_options, stacks), NULL, 0,
+	  "Preload the recorder into PROGRAM, to say who allocated what grows", 0 },
+	{ "format", KEEP(TEXT, struct soak_options, format), "FORMAT", 0,
+	  "Write the report in FORMAT, as for cores", 0 },
+	{ "output", 'o', "FILE", 0,
+	  "Also write the report to FILE, in the format of its ending, or to FORMAT:FILE (may be repeated)",
+	  0 },
+	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct soak_options, quiet)),
+	  "Show no progress, and only those notes that change what an answer means", 0 },
+	{ "no-content", KEEP(FLAG, struct soak_options, no_content), NULL, 0,
+	  "Leave the contents of memory out of all output", 0 },
+	{ "no-cache", KEEP(FLAG, struct soak_options, no_cache), NULL, 0,
+	  "Keep nothing for other cores of the build", 0 },
+	{ "debug-dir", KEEP(TEXT, struct soak_options, debug.debug_directory), "DIR", 0,
+	  "Also search DIR for separate debug files", 0 },
+	{ "debuginfod", KEEP(FLAG, struct soak_options, debug.debuginfod), NULL, 0,
+	  "Fetch missing debug files from $DEBUGINFOD_URLS", 0 },
 	{ 0 },
 };
 
@@ -112,7 +89,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	struct soak_options *options = state->input;
 	struct error *error = NULL;
 
-	if (switch_keep(places, key, argument, options, &error)) {
+	if (switch_keep(OPTIONS, key, argument, options, &error)) {
 		if (error)
 			argp_error(state, "%s", error_message(error));
 		return 0;

@@ -3,6 +3,7 @@
 #include "analyzer/base/text.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 enum spelling { PLAIN_WORD, SPELLED_DASHES, SPELLED_SLASH, SPELLED_LETTER };
@@ -164,16 +165,16 @@ static struct error *unknown_switch(const struct command *command, const char *w
 			    command->name, word, dashes ? "--" : "", dashes ? nearest : slashed);
 }
 
-static struct error *keep_value(const struct switch_place *place, const char *value, void *ret)
+static struct error *keep_value(int keep, const char *value, void *ret)
 {
-	switch (place->kind) {
-	case PLACE_COUNT:
+	switch (keep >> KIND_SHIFT & ((KEPT >> KIND_SHIFT) - 1)) {
+	case KEEP_COUNT:
 		return parse_count(value, ret);
-	case PLACE_SIZE:
+	case KEEP_SIZE:
 		return parse_size(value, ret);
-	case PLACE_ADDRESS:
+	case KEEP_ADDRESS:
 		return parse_address(value, ret);
-	case PLACE_TEXT:
+	case KEEP_TEXT:
 		*(const char **)ret = value;
 		return NULL;
 	default:
@@ -182,18 +183,23 @@ static struct error *keep_value(const struct switch_place *place, const char *va
 	}
 }
 
-bool switch_keep(const struct switch_place *places, int key, const char *value, void *arguments,
+bool switch_keep(const struct argp_option *options, int key, const char *value, void *arguments,
 		 struct error **ret_error)
 {
-	for (; places && places->key; places++) {
-		if (places->key != key)
-			continue;
-		if (places->given)
-			*(bool *)((char *)arguments + places->given - 1) = true;
-		*ret_error = keep_value(places, value, (char *)arguments + places->offset);
-		return true;
-	}
-	return false;
+	char *field = arguments;
+	int given;
+
+	for (; key > 0 && key <= CHAR_MAX && options && !is_end(options); options++)
+		if (options->key == key)
+			key = options->flags >> LETTER_SHIFT;
+	if (!(key & KEPT))
+		return false;
+	field += key & ((1 << GIVEN_SHIFT) - 1);
+	given = key >> GIVEN_SHIFT & ((1 << (KIND_SHIFT - GIVEN_SHIFT)) - 1);
+	if (given)
+		*(bool *)(field + given) = true;
+	*ret_error = keep_value(key, value, field);
+	return true;
 }
 
 static struct error *take_value(struct parser *parser, int key, const char *value)
@@ -201,7 +207,8 @@ static struct error *take_value(struct parser *parser, int key, const char *valu
 	const struct command *command = parser->command;
 	struct error *error = NULL;
 
-	if (switch_keep(command->places, key, value, parser->arguments, &error))
+	if (switch_keep(NULL, key, value, parser->arguments, &error) &&
+	    (error || !command->hears_kept))
 		return error;
 	return command->parse(key, value, parser->arguments);
 }

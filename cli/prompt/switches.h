@@ -31,8 +31,8 @@ struct common_switches {
 struct error *switches_parse(const struct command *command, char *const *words, size_t count,
 			     void *arguments, struct common_switches *common);
 
-/* Put a switch's value where the places say; false if its key is none of theirs. */
-bool switch_keep(const struct switch_place *places, int key, const char *value, void *arguments,
+/* Keep the value of an option with KEEP(); false if its key, or that of its row, has none. */
+bool switch_keep(const struct argp_option *options, int key, const char *value, void *arguments,
 		 struct error **ret_error);
 
 /* The option that word, with its `--` or `/`, stands for, or NULL. */

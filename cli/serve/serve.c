@@ -22,16 +22,6 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-enum {
-	KEY_PORT = 256,
-	KEY_LISTEN,
-	KEY_NO_OPEN,
-	KEY_MAXIMUM_MEMORY,
-	KEY_NO_CONTENT,
-	KEY_SYSROOT,
-	KEY_DEBUG_DIR,
-};
-
 static const char DOCUMENTATION[] =
 	"Examine CORE, or a fleet's file, with a browser: the address is printed, and opened if there is a desktop. The analysis stays in memory until Ctrl-C. OLD cores are offered for comparison.\v"
 	"Only this machine can connect, unless --listen says otherwise, and only with the token in the printed address. Commands only read: none writes files or runs programs. Answers hold contents of memory, unless --no-content is given.";
@@ -48,29 +38,19 @@ struct serve_options {
 };
 
 static const struct argp_option options[] = {
-	{ "port", KEY_PORT, "N", 0, "Listen at port N of 127.0.0.1 (default: any that is free)",
-	  0 },
-	{ "listen", KEY_LISTEN, "WHERE", 0,
+	{ "port", KEEP(COUNT, struct serve_options, port), "N", 0,
+	  "Listen at port N of 127.0.0.1 (default: any that is free)", 0 },
+	{ "listen", KEEP(TEXT, struct serve_options, where), "WHERE", 0,
 	  "Listen at ADDRESS:PORT, which lets others connect, or at unix:PATH", 0 },
-	{ "no-content", KEY_NO_CONTENT, NULL, 0, "Leave the contents of memory out of all answers",
-	  0 },
-	{ "no-open", KEY_NO_OPEN, NULL, 0, "Open no browser", 0 },
-	{ "max-memory", KEY_MAXIMUM_MEMORY, "SIZE", 0,
+	{ "no-content", KEEP(FLAG, struct serve_options, no_content), NULL, 0,
+	  "Leave the contents of memory out of all answers", 0 },
+	{ "no-open", KEEP(FLAG, struct serve_options, no_open), NULL, 0, "Open no browser", 0 },
+	{ "max-memory", KEEP(SIZE, struct serve_options, memory), "SIZE", 0,
 	  "Use at most SIZE of memory in addition to the core itself (default: the machine's)", 0 },
-	{ "sysroot", KEY_SYSROOT, "DIR", 0,
+	{ "sysroot", KEEP(TEXT, struct serve_options, debug.sysroot), "DIR", 0,
 	  "Search DIR for the files of the machine that CORE is from", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "Also search DIR for separate debug files", 0 },
-	{ 0 },
-};
-
-static const struct switch_place places[] = {
-	PLACE(KEY_PORT, PLACE_COUNT, struct serve_options, port),
-	PLACE(KEY_LISTEN, PLACE_TEXT, struct serve_options, where),
-	PLACE(KEY_NO_OPEN, PLACE_FLAG, struct serve_options, no_open),
-	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct serve_options, memory),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct serve_options, no_content),
-	PLACE(KEY_SYSROOT, PLACE_TEXT, struct serve_options, debug.sysroot),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct serve_options, debug.debug_directory),
+	{ "debug-dir", KEEP(TEXT, struct serve_options, debug.debug_directory), "DIR", 0,
+	  "Also search DIR for separate debug files", 0 },
 	{ 0 },
 };
 
@@ -102,7 +82,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct serve_options *given = state->input;
 	struct error *error = NULL;
-	bool kept = switch_keep(places, key, argument, given, &error);
+	bool kept = switch_keep(options, key, argument, given, &error);
 
 	switch (key) {
 	case ARGP_KEY_ARG:

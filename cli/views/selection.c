@@ -9,40 +9,32 @@ enum {
 	KEY_MAXIMUM = 'M',
 	KEY_SORT = 'o',
 	KEY_LIMIT = 'n',
-	KEY_ASCII = 'a',
-	KEY_SHOW_UP_TO = 'u',
-	KEY_FULL_NAMES = 'F',
 	KEY_OPERATION = 'O',
-	KEY_ALLOW_MISSING = 'A',
 	KEY_EXTEND = 'x',
-	KEY_COMMENT = 'c',
 	KEY_MINIMUM_INCOMING = 'i',
 	KEY_MAXIMUM_INCOMING = 'I',
 	KEY_MINIMUM_OUTGOING = 'g',
 	KEY_MAXIMUM_OUTGOING = 'G',
 	KEY_MINIMUM_FREE_OUTGOING = 'f',
 	KEY_MAXIMUM_FREE_OUTGOING = 'Q',
-	KEY_SKIP_TAINTED = 't',
-	KEY_SKIP_UNFAVORED = 'v',
 	KEY_SAMPLE = 'b',
 	KEY_SKIP = 'k',
 	KEY_ANNOTATE = 'e',
-	KEY_ALL = 'l',
-	KEY_SIZES = 'z',
 };
 
 const struct argp_option sizes_options[] = {
-	{ "sizes", KEY_SIZES, NULL, 0, "A line for each size of a kind, instead of their number",
-	  0 },
+	{ "sizes", KEEP(FLAG, struct selection, sizes), NULL, 0,
+	  "A line for each size of a kind, instead of their number", 0 },
 	{ 0 },
 };
 
 const struct argp_option contents_options[] = {
 	{ NULL, 0, NULL, 0, "Switches that show contents", 0 },
-	{ "ascii", KEY_ASCII, NULL, 0, "Also show contents as characters", 0 },
-	{ "show-ascii", KEY_ASCII, NULL, OPTION_HIDDEN, NULL, 0 },
-	{ "show-up-to", KEY_SHOW_UP_TO, "SIZE", 0, "Show at most that much of each one's contents",
+	{ "ascii", KEEP(FLAG, struct selection, ascii), NULL, 0, "Also show contents as characters",
 	  0 },
+	{ "show-ascii", KEEP(FLAG, struct selection, ascii), NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "show-up-to", KEEP_GIVEN(SIZE, struct selection, show_up_to, has_show_up_to), "SIZE", 0,
+	  "Show at most that much of each one's contents", 0 },
 	[ANNOTATION_OPTIONS] = { NULL, 0, NULL, 0, "Switches that show more", 0 },
 	{ "annotate", KEY_ANNOTATE, "WHAT[@OFFSET].ANNOTATOR", 0,
 	  "Show parts of each allocation of the kind or state WHAT, or of all (*): SSOString, LongString, ModuleAddress, AllocationAddress, or all that is known (*); may be repeated",
@@ -52,7 +44,7 @@ const struct argp_option contents_options[] = {
 	  "Only those of this size: decimal, with K, M or G, or hexadecimal with 0x", 0 },
 	{ "min-size", KEY_MINIMUM, "SIZE", 0, "Only those of at least this size", 0 },
 	{ "max-size", KEY_MAXIMUM, "SIZE", 0, "Only those of at most this size", 0 },
-	{ "allow-missing-signatures", KEY_ALLOW_MISSING, NULL, 0,
+	{ "allow-missing-signatures", KEEP(FLAG, struct selection, query.allow_missing), NULL, 0,
 	  "Do not report a class or signature without members as an error", 0 },
 	{ "skip", KEY_SKIP, "used|free|allocations|stacks", 0,
 	  "For 'pointers', 'rangerefs' and 'relrefs': skip matches there; may be repeated", 0 },
@@ -70,9 +62,9 @@ const struct argp_option contents_options[] = {
 	  "Only those that refer to at least that many free allocations", 0 },
 	{ "max-free-outgoing", KEY_MAXIMUM_FREE_OUTGOING, "[KIND=]COUNT", 0,
 	  "Only those that refer to at most that many free allocations", 0 },
-	{ "skip-tainted-references", KEY_SKIP_TAINTED, NULL, 0,
+	{ "skip-tainted-references", KEEP(FLAG, struct selection, query.skip_tainted), NULL, 0,
 	  "Ignore references in unused space, such as a vector's spare capacity", 0 },
-	{ "skip-unfavored-references", KEY_SKIP_UNFAVORED, NULL, 0,
+	{ "skip-unfavored-references", KEEP(FLAG, struct selection, query.skip_unfavored), NULL, 0,
 	  "Ignore references to parts of containers, except the one that holds each part", 0 },
 	{ NULL, 0, NULL, 0, "Switches that sample or extend the set", 0 },
 	{ "geometric-sample", KEY_SAMPLE, "BASE", 0,
@@ -80,16 +72,16 @@ const struct argp_option contents_options[] = {
 	{ "extend", KEY_EXTEND, "RULE", 0,
 	  "Add what members refer to (MEMBER->EXTENSION; ~> for leaked ones only) or what refers to them (MEMBER<-EXTENSION), and continue from there",
 	  0 },
-	{ "comment-extensions", KEY_COMMENT, NULL, 0,
+	{ "comment-extensions", KEEP(FLAG, struct selection, query.comment_extensions), NULL, 0,
 	  "Show for each added allocation how it was reached", 0 },
 	{ NULL, 0, NULL, 0, "Switches for order and number", 0 },
 	{ "sort-by", KEY_SORT, "count|bytes|address|retained", 0,
 	  "What comes first: most instances, most bytes, lowest address, most bytes retained", 0 },
 	{ "limit", KEY_LIMIT, "COUNT", 0, "Show at most that many", 0 },
-	{ "all", KEY_ALL, NULL, 0,
+	{ "all", KEEP(FLAG, struct selection, all), NULL, 0,
 	  "Show all, also where the 20 largest are enough for most readers", 0 },
-	{ "full-names", KEY_FULL_NAMES, NULL, 0, "Show names with all default template arguments",
-	  0 },
+	{ "full-names", KEEP(FLAG, struct selection, query.full_names), NULL, 0,
+	  "Show names with all default template arguments", 0 },
 	{ NULL, 0, NULL, 0, "Switches that keep the set", 0 },
 	{ "set-operation", KEY_OPERATION, "assign|subtract", 0,
 	  "Make the members the set 'derived', or take them away from it", 0 },
@@ -108,19 +100,6 @@ static const struct limit_key {
 	{ KEY_MAXIMUM_OUTGOING, COUNTED_OUTGOING, true },
 	{ KEY_MINIMUM_FREE_OUTGOING, COUNTED_FREE_OUTGOING, false },
 	{ KEY_MAXIMUM_FREE_OUTGOING, COUNTED_FREE_OUTGOING, true },
-};
-
-static const struct switch_place places[] = {
-	PLACE(KEY_ALLOW_MISSING, PLACE_FLAG, struct selection, query.allow_missing),
-	PLACE(KEY_FULL_NAMES, PLACE_FLAG, struct selection, query.full_names),
-	PLACE(KEY_SKIP_TAINTED, PLACE_FLAG, struct selection, query.skip_tainted),
-	PLACE(KEY_SKIP_UNFAVORED, PLACE_FLAG, struct selection, query.skip_unfavored),
-	PLACE(KEY_COMMENT, PLACE_FLAG, struct selection, query.comment_extensions),
-	PLACE(KEY_ASCII, PLACE_FLAG, struct selection, ascii),
-	PLACE(KEY_ALL, PLACE_FLAG, struct selection, all),
-	PLACE(KEY_SIZES, PLACE_FLAG, struct selection, sizes),
-	PLACE_GIVEN(KEY_SHOW_UP_TO, PLACE_SIZE, struct selection, show_up_to, has_show_up_to),
-	{ 0 },
 };
 
 static struct error *check_selection(struct selection *selection)
@@ -152,10 +131,9 @@ struct error *selection_parse(int key, const char *value, void *arguments)
 {
 	struct selection *selection = arguments;
 	struct set_query *query = &selection->query;
-	struct error *error = NULL;
 
-	if (switch_keep(places, key, value, selection, &error))
-		return error;
+	if (key & KEPT)
+		return NULL;
 	for (size_t i = 0; i < COUNT_OF(limit_keys); i++)
 		if (key == limit_keys[i].key)
 			return reference_limits_take(&query->limits, limit_keys[i].counted,

@@ -13,8 +13,8 @@ struct selection {
 	bool is_address; /* describe and explain take one instead of a set */
 	uint64_t address;
 	bool ascii;
-	bool has_show_up_to;
 	uint64_t show_up_to; /* bytes of contents */
+	bool has_show_up_to;
 	bool all;	     /* do not shorten */
 	bool sizes;	     /* a line for each size, of what summarize counts */
 	struct annotation_rules annotations;

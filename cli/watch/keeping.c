@@ -1,30 +1,8 @@
 #include "cli/watch/keeping.h"
 
-#include "cli/prompt/switches.h"
 #include "cli/watch/triggers.h"
 
 enum { DEFAULT_HOURLY = 6 };
-
-static const struct switch_place places[] = {
-	PLACE('o', PLACE_TEXT, struct keeping, shelf.folder),
-	PLACE('q', PLACE_FLAG, struct keeping, quiet),
-	PLACE(KEY_MAXIMUM, PLACE_TEXT, struct keeping, hourly),
-	PLACE(KEY_ROOM, PLACE_SIZE, struct keeping, shelf.room),
-	PLACE(KEY_KEEP, PLACE_TEXT, struct keeping, keep),
-	PLACE(KEY_EXEC, PLACE_TEXT, struct keeping, answers.command),
-	PLACE(KEY_METRICS, PLACE_TEXT, struct keeping, answers.metrics),
-	PLACE(KEY_MAXIMUM_MEMORY, PLACE_SIZE, struct keeping, answers.maximum_memory),
-	PLACE(KEY_NO_CONTENT, PLACE_FLAG, struct keeping, answers.no_content),
-	PLACE(KEY_SLIM, PLACE_FLAG, struct keeping, answers.slim),
-	PLACE(KEY_NO_CACHE, PLACE_FLAG, struct keeping, no_cache),
-	PLACE(KEY_DEBUG_DIR, PLACE_TEXT, struct keeping, answers.debug.debug_directory),
-	{ 0 },
-};
-
-bool keeping_keep(struct keeping *keeping, int key, const char *argument, struct error **ret_error)
-{
-	return switch_keep(places, key, argument, keeping, ret_error);
-}
 
 struct error *keeping_check(struct keeping *keeping)
 {

@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-enum { KEY_LARGEST = KEY_OWN };
-
 static const char DOCUMENTATION[] =
 	"Take the core of a process that ended from standard input, and keep it with who held its memory, as `heapcore watch' does. The kernel starts it by /proc/sys/kernel/core_pattern:\n\n  |/usr/bin/heapcore receive -o /var/lib/heapcore %P %e %s\v"
 	"Zeros take no room. A core that would be larger than --largest or --room, or fill the disk, is cut and analysed as far as it goes. If there were too many within an hour, it is not kept. Started by the kernel, it writes messages to DIR/receive.log.\n"
@@ -25,20 +23,16 @@ static const char DOCUMENTATION[] =
 	"\n"
 	"Exit status: 0 if the core was kept, or was one too many; 2 for wrong usage; 3 if it could not be kept or analysed.";
 
-static const struct argp_option OPTIONS[] = {
-	{ "largest", KEY_LARGEST, "SIZE", 0, "Keep at most SIZE of one core", 0 },
-	KEEPING_OPTIONS,
-	{ 0 },
-};
-
 struct receive_options {
+	struct keeping keeping; /* first: its options are among these */
 	const char *process, *name, *signal;
 	uint64_t largest; /* bytes; 0: no limit */
-	struct keeping keeping;
 };
 
-static const struct switch_place places[] = {
-	PLACE(KEY_LARGEST, PLACE_SIZE, struct receive_options, largest),
+static const struct argp_option OPTIONS[] = {
+	{ "largest", KEEP(SIZE, struct receive_options, largest), "SIZE", 0,
+	  "Keep at most SIZE of one core", 0 },
+	KEEPING_OPTIONS,
 	{ 0 },
 };
 
@@ -48,8 +42,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	const char **words[] = { &options->process, &options->name, &options->signal };
 	struct error *error = NULL;
 
-	if (switch_keep(places, key, argument, options, &error) ||
-	    keeping_keep(&options->keeping, key, argument, &error)) {
+	if (switch_keep(OPTIONS, key, argument, options, &error)) {
 		if (error)
 			argp_error(state, "%s", error_message(error));
 		return 0;

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { KEY_MEMORY = KEY_OWN, KEY_GROWTH, KEY_ALL };
-
 static const char DOCUMENTATION[] =
 	"Wait beside a process until its memory is nearly used up, or grows too fast, and then keep a core of it and who holds its memory, before the kernel kills it.\vTARGET is the number of a process; name:NAME for the largest process of that name, which is waited for; a control group, as a folder or as in /proc/PID/cgroup; or a unit of systemd, such as shop.service. Of several processes the largest is examined. SIGUSR1 asks for that now.\n"
 	"\n"
@@ -25,41 +23,34 @@ static const char DOCUMENTATION[] =
 	"\n"
 	"Exit status: 0 if the process ended, or after SIGTERM; 2 for wrong usage; 3 if the last look failed.";
 
+struct watch_options {
+	struct keeping keeping; /* first: its options are among these */
+	const char *target;
+	const char *memory, *growth;
+	struct trigger_options triggers;
+	bool all;
+};
+
 static const struct argp_option OPTIONS[] = {
-	{ "memory", KEY_MEMORY, "PERCENT%|SIZE", 0,
+	{ "memory", KEEP(TEXT, struct watch_options, memory), "PERCENT%|SIZE", 0,
 	  "Examine it when so much of the limit is used (85%), and again at half of what is left",
 	  0 },
-	{ "growth", KEY_GROWTH, "SIZE/TIME", 0,
+	{ "growth", KEEP(TEXT, struct watch_options, growth), "SIZE/TIME", 0,
 	  "Examine it when private memory grew by SIZE within TIME, as in 200M/h", 0 },
-	{ "all", KEY_ALL, NULL, 0, "Examine all processes of the group, not only the largest", 0 },
+	{ "all", KEEP(FLAG, struct watch_options, all), NULL, 0,
+	  "Examine all processes of the group, not only the largest", 0 },
 	KEEPING_OPTIONS,
 	{ 0 },
 };
 
 enum { DEFAULT_PERCENT = 85 };
 
-struct watch_options {
-	const char *target;
-	const char *memory, *growth;
-	struct trigger_options triggers;
-	struct keeping keeping;
-	bool all;
-};
-
-static const struct switch_place places[] = {
-	PLACE(KEY_MEMORY, PLACE_TEXT, struct watch_options, memory),
-	PLACE(KEY_GROWTH, PLACE_TEXT, struct watch_options, growth),
-	PLACE(KEY_ALL, PLACE_FLAG, struct watch_options, all),
-	{ 0 },
-};
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct watch_options *options = state->input;
 	struct error *error = NULL;
 
-	if (switch_keep(places, key, argument, options, &error) ||
-	    keeping_keep(&options->keeping, key, argument, &error)) {
+	if (switch_keep(OPTIONS, key, argument, options, &error)) {
 		if (error)
 			argp_error(state, "%s", error_message(error));
 		return 0;
