@@ -296,23 +296,31 @@ static unsigned int asan_free_kind(const struct heap *heap, size_t number, alloc
 		       : FREE_CHUNK;
 }
 
-static struct memory_range asan_extent(const struct heap *base, size_t number, struct block block,
+bool asan_find_extent(const struct asan_heap *heap, uint64_t address, struct memory_range *ret)
+{
+	uint64_t offset = address - heap->space, class = offset >> SPACING_SHIFT, size;
+	size_t i = LIST_ABOVE(heap->larges.items, heap->larges.count, end, address);
+
+	if (i < heap->larges.count && heap->larges.items[i].start <= address) {
+		*ret = (struct memory_range){ heap->larges.items[i].start,
+					      heap->larges.items[i].end };
+		return true;
+	}
+	if (class == 0 || class >= ASAN_CLASSES || address >= heap->ends[class])
+		return false;
+	size = class_size((unsigned int)class);
+	ret->start = address - offset % SPACING % size;
+	ret->end = ret->start + size;
+	return true;
+}
+
+static struct memory_range asan_extent(const struct heap *heap, size_t number, struct block block,
 				       const struct free_kind *kind)
 {
-	const struct asan_heap *heap = of(base);
-	uint64_t offset = block.start - heap->space, class = offset >> SPACING_SHIFT, size;
+	struct memory_range extent = { block.start, block.start + block.size };
 
-	if (class == 0 || class >= ASAN_CLASSES) {
-		size_t i = LIST_ABOVE(heap->larges.items, heap->larges.count, end, block.start);
-
-		return i < heap->larges.count && heap->larges.items[i].start <= block.start
-			       ? (struct memory_range){ heap->larges.items[i].start,
-							heap->larges.items[i].end }
-			       : (struct memory_range){ block.start, block.start + block.size };
-	}
-	size = class_size((unsigned int)class);
-	offset = block.start - offset % SPACING % size;
-	return (struct memory_range){ offset, offset + size };
+	asan_find_extent(of(heap), block.start, &extent);
+	return extent;
 }
 
 static bool asan_size_fits(uint64_t size, uint64_t wanted, bool exactly)

@@ -56,4 +56,7 @@ struct asan_chunk asan_read_chunk(struct view *view, uint64_t start, uint64_t en
 struct error *asan_visit_class(const struct asan_heap *heap, unsigned int number,
 			       asan_visitor *visit, void *data);
 
+/* The memory of the chunk that address is in; false: of none. */
+bool asan_find_extent(const struct asan_heap *heap, uint64_t address, struct memory_range *ret);
+
 extern const struct noting asan_noting;

@@ -73,13 +73,12 @@ static size_t read_calls(void *owner, uint64_t calls, uint64_t *ret, size_t most
 	const struct asan_heap *heap = owner;
 	struct view view = { heap->context.image };
 	uint64_t trace = find_trace(heap, &view, calls), count;
-	bool is_inside = heap->module == program_main_module(heap->context.program);
 
 	if (!trace || !view_word(&view, trace, &count))
 		return 0;
 	count &= UINT8_MAX;
 	trace += WORD;
-	if (is_inside && count > 1) {
+	if (count > 1) {
 		trace += WORD;
 		count--;
 	}
@@ -123,8 +122,25 @@ static struct error *visit_notes(void *owner, noted_visitor *visit, void *data)
 	return NULL;
 }
 
+static uint64_t calls_of(void *owner, uint64_t start)
+{
+	const struct asan_heap *heap = owner;
+	struct memory_range extent;
+	uint64_t depot;
+	uint32_t stack;
+
+	return asan_find_extent(heap, start, &extent) &&
+			       module_find_variable(heap->module, "_ZN11__sanitizerL8theDepotE",
+						    &depot) &&
+			       image_read(heap->context.image, start - WORD, &stack, sizeof(stack))
+		       ? stack
+		       : 0;
+}
+
 const struct noting asan_noting = {
 	.name = "AddressSanitizer",
+	.is_outside = true,
 	.visit = visit_notes,
+	.calls_of = calls_of,
 	.read_calls = read_calls,
 };

@@ -174,7 +174,10 @@ struct error *caller_calls(const struct callers *callers, const struct caller *c
 		return visit_places(caller, debug, ret);
 	count = caller->noting->read_calls(caller->owner, caller->calls, calls, MOST_CALLS);
 	TRY(debug_calls_at(debug, calls, count, ret));
-	shorten(analysis_program(callers->analysis), ret);
+	if (!caller->noting->is_outside)
+		shorten(analysis_program(callers->analysis), ret);
+	else
+		ret->count = recorded_count_own(ret);
 	return NULL;
 }
 

@@ -119,7 +119,6 @@ static struct error *read_core(struct analysis *analysis, struct leak_stacks *re
 	};
 
 	ret->list.memory.account = account;
-	TRY(recorded_open(analysis, &ret->recorded));
 	TRY(find_stacks(analysis, &ret->recorded, &found));
 	return join_alike(&found, ret);
 }
@@ -127,7 +126,14 @@ static struct error *read_core(struct analysis *analysis, struct leak_stacks *re
 struct error *leak_stacks_find(struct analysis *analysis, const char *path, struct leak_stacks *ret)
 {
 	TRY(analysis_open_beside(analysis, path, &ret->analysis));
+	TRY(recorded_open(ret->analysis, &ret->recorded));
 	return read_core(ret->analysis, ret);
+}
+
+struct error *leak_stacks_find_noted(struct analysis *analysis, struct leak_stacks *ret)
+{
+	TRY(recorded_open_notes(analysis, &ret->recorded));
+	return ret->recorded.noting ? read_core(analysis, ret) : NULL;
 }
 
 void leak_stacks_deinit(struct leak_stacks *stacks)

@@ -27,6 +27,8 @@ struct leak_stacks {
  */
 struct error *leak_stacks_find(struct analysis *analysis, const char *path,
 			       struct leak_stacks *ret);
+/* Find them in the analysis itself, if the program's own allocator noted them. */
+struct error *leak_stacks_find_noted(struct analysis *analysis, struct leak_stacks *ret);
 void leak_stacks_deinit(struct leak_stacks *stacks);
 DEFINE_DEINIT(leak_stacks_deinit, struct leak_stacks)
 

@@ -74,11 +74,26 @@ struct error *recorded_open(struct analysis *analysis, struct recorded *ret)
 	return NULL;
 }
 
+struct error *recorded_open_notes(struct analysis *analysis, struct recorded *ret)
+{
+	struct recorded notes = { .analysis = analysis };
+
+	TRY(analysis_need(analysis, STAGE_HEAP));
+	TRY(heaps_find_noting(analysis_heaps(analysis), &notes.noting, &notes.owner));
+	if (!notes.noting)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_DEBUG));
+	*ret = notes;
+	return NULL;
+}
+
 uint64_t recorded_stack(struct recorded *recorded, uint64_t address)
 {
 	uint64_t plane, number = recorder_plane(address);
 	uint32_t place;
 
+	if (recorded->noting)
+		return recorded->noting->calls_of(recorded->owner, address);
 	if (!recorded->analysis ||
 	    !view_word(&recorded->view, recorded->folder + number * sizeof(plane), &plane) ||
 	    !plane ||
@@ -158,6 +173,18 @@ static struct error *append_alike(const struct recorded *recorded, const uint64_
 	return error;
 }
 
+static struct error *read_noted(const struct recorded *recorded, uint64_t calls,
+				struct backtrace *ret)
+{
+	uint64_t addresses[RECORDER_DEPTH];
+	size_t count = recorded->noting->read_calls(recorded->owner, calls, addresses,
+						    COUNT_OF(addresses));
+
+	TRY(debug_calls_at(analysis_debug(recorded->analysis), addresses, count, ret));
+	ret->count = recorded_count_own(ret);
+	return NULL;
+}
+
 struct error *recorded_calls(const struct recorded *recorded, uint64_t stack, struct backtrace *ret)
 {
 	const struct image *image = analysis_image(recorded->analysis);
@@ -166,6 +193,8 @@ struct error *recorded_calls(const struct recorded *recorded, uint64_t stack, st
 	struct error *error = NULL;
 	size_t alike;
 
+	if (recorded->noting)
+		return read_noted(recorded, stack, ret);
 	if (stack >= RECORDER_STACK_WORDS || !image_read_u64(image, at, words) ||
 	    words[0] > RECORDER_DEPTH ||
 	    !image_read(image, at, words, (words[0] + 1) * sizeof(*words)))

@@ -5,13 +5,16 @@
 #pragma once
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/heap/noting.h"
 #include "analyzer/image/view.h"
 
 struct recorded {
 	struct analysis *analysis; /* borrowed; NULL: there is nothing */
 	struct view view;
-	uint64_t folder, stacks; /* addresses */
-	uint64_t lost;		 /* blocks that it had no room for */
+	uint64_t folder, stacks;     /* addresses */
+	uint64_t lost;		     /* blocks that it had no room for */
+	const struct noting *noting; /* instead of the recorder; or NULL */
+	void *owner;		     /* of the notes */
 };
 
 /* True if the recorder is among the modules of the program. */
@@ -19,6 +22,9 @@ bool recorded_is_there(const struct analysis *analysis);
 
 /* Find the recorder's data; ret is all zeros. Fails, and says why, if there is none. */
 struct error *recorded_open(struct analysis *analysis, struct recorded *ret);
+
+/* Find the notes of the program's own allocator instead. *ret stays as it is if there are none. */
+struct error *recorded_open_notes(struct analysis *analysis, struct recorded *ret);
 
 /* The stack that allocated the block, or 0. */
 uint64_t recorded_stack(struct recorded *recorded, uint64_t address);

@@ -568,6 +568,22 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_nu
 	return slot->heap;
 }
 
+struct error *heaps_find_noting(const struct heaps *heaps, const struct noting **ret,
+				void **ret_owner)
+{
+	*ret = NULL;
+	for (arena_number i = 0; i < heaps_arena_count(heaps); i++) {
+		const struct allocator *allocator = heaps_arena_allocator(heaps, i);
+
+		if (!allocator->noting || !allocator->noting->calls_of)
+			continue;
+		TRY(heaps_wake(heaps));
+		*ret = allocator->noting;
+		*ret_owner = find_slot(awake(heaps), i)->heap;
+	}
+	return NULL;
+}
+
 struct error *heaps_find(const struct heaps *heaps, const struct allocator *allocator,
 			 const struct heap **ret)
 {

@@ -79,6 +79,10 @@ const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_nu
 struct error *heaps_find(const struct heaps *heaps, const struct allocator *allocator,
 			 const struct heap **ret);
 
+/* Find what notes the calls of each block, and can be asked for one; NULL: nothing does. */
+struct error *heaps_find_noting(const struct heaps *heaps, const struct noting **ret,
+				void **ret_owner);
+
 /*
  * The ranges that the allocator claims for itself, unsorted; they may overlap each other and
  * regions.

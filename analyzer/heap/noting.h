@@ -31,8 +31,11 @@ struct noted_place {
 struct noting {
 	const char *name; /* of what notes them, "tracemalloc" */
 	bool is_sampled;  /* only some blocks are noted */
+	bool is_outside;  /* calls within its library are left out already */
 	/* Visit all. owner is the heap or object space; nothing is visited if it has no notes. */
 	struct error *(*visit)(void *owner, noted_visitor *visit, void *data);
+	/* Optional: the calls of the used block at start; 0: they are not known. */
+	uint64_t (*calls_of)(void *owner, uint64_t start);
 	/*
 	 * One of the two: read at most so many return addresses of the calls; or visit the places
 	 * of calls in a language. The innermost is first.

@@ -182,6 +182,73 @@ static struct error *find_by_size(struct analysis *analysis, const allocation_id
 	return *ret ? NULL : &error_no_memory;
 }
 
+/* "make (cart.c:8)", of the innermost function of the program. */
+static char *name_call(const struct backtrace *calls)
+{
+	list_for_each(frame, calls->frames, calls->count) {
+		const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
+		_cleanup_(free) char *name = NULL;
+
+		if (!frame->function || !frame->module || module_is_of_language(frame->module) ||
+		    name_is_of_library(frame->function))
+			continue;
+		name = short_name(frame->function);
+		return name ? format_text("%s (%s)", name,
+					  folder	  ? folder + 1
+					  : frame->source ? frame->source
+							  : module_name(frame->module))
+			    : NULL;
+	}
+	return NULL;
+}
+
+/* Name the function that called the allocator in the noted calls; NULL: it is not known. */
+static struct error *name_noted(struct analysis *analysis, const struct noting *noting, void *owner,
+				uint64_t calls, char **ret)
+{
+	enum { MOST_CALLS = 32 };
+	uint64_t addresses[MOST_CALLS];
+	struct backtrace found;
+
+	TRY(debug_calls_at(analysis_debug(analysis), addresses,
+			   noting->read_calls(owner, calls, addresses, MOST_CALLS), &found));
+	*ret = name_call(&found);
+	free(found.frames);
+	return NULL;
+}
+
+/* Find the function that the program's allocator noted, or say that there are others. */
+static struct error *find_noted(struct analysis *analysis, const allocation_id *ids, size_t count,
+				char **ret)
+{
+	_cleanup_(free) char *first = NULL;
+	const struct noting *noting;
+	bool may_vary = false;
+	uint64_t last = 0;
+	void *owner;
+
+	TRY(heaps_find_noting(analysis_heaps(analysis), &noting, &owner));
+	if (!noting)
+		return NULL;
+	TRY(analysis_need(analysis, STAGE_DEBUG));
+	for (size_t i = 0; i < count && !may_vary; i++) {
+		uint64_t start = allocation_start(analysis_index(analysis), ids[i]);
+		uint64_t calls = noting->calls_of(owner, start);
+		_cleanup_(free) char *name = NULL;
+
+		if (i > 0 && calls == last)
+			continue;
+		TRY(name_noted(analysis, noting, owner, calls, &name));
+		may_vary = i > 0 && (!name || !first || strcmp(name, first) != 0);
+		if (i == 0)
+			first = take(name);
+		last = calls;
+	}
+	if (first)
+		*ret = format_text("%s%s", first, may_vary ? " or others" : "");
+	return NULL;
+}
+
 static struct error *find(struct analysis *analysis, const allocation_id *ids, size_t count,
 			  bool is_soon, char **ret)
 {
@@ -193,6 +260,9 @@ static struct error *find(struct analysis *analysis, const allocation_id *ids, s
 	type_number type;
 
 	*ret = NULL;
+	TRY(find_noted(analysis, ids, count, ret));
+	if (*ret)
+		return NULL;
 	if (class)
 		TRY(analysis_need(analysis, STAGE_TYPE_TABLE));
 	type = is_shared ? NO_TYPE

@@ -182,8 +182,14 @@ static struct error *find(struct analysis *analysis, struct leak_kinds *kinds,
 			  struct leak_stacks *ret)
 {
 	const struct rerun *rerun = analysis_rerun(analysis);
-	_cleanup_(free) char *sizes = list_sizes(analysis, kinds), *path = NULL;
+	_cleanup_(free) char *sizes = NULL, *path = NULL;
 
+	TRY(leak_stacks_find_noted(analysis, ret));
+	if (ret->recorded.noting)
+		return name_callers(kinds, ret);
+	if (!rerun)
+		return NULL;
+	sizes = list_sizes(analysis, kinds);
 	TRY_MEMORY(sizes);
 	TRY(rerun->run(rerun->data, sizes, &path));
 	if (!path)
@@ -196,7 +202,7 @@ static struct error *find(struct analysis *analysis, struct leak_kinds *kinds,
 struct error *gate_find_stacks(struct analysis *analysis, struct leak_kinds *kinds,
 			       struct leak_stacks *ret)
 {
-	struct error *error = analysis_rerun(analysis) ? find(analysis, kinds, ret) : NULL;
+	struct error *error = find(analysis, kinds, ret);
 	_cleanup_(free) char *text = NULL;
 
 	if (!error || error_code(error) == ERROR_NO_MEMORY ||
@@ -225,7 +231,8 @@ static void write_calls(const struct leak_stacks *stacks, const struct leak_stac
 	report_begin_table(report, &table);
 	for (size_t i = 0; !error && i < calls.count; i++) {
 		const struct frame *frame = &calls.frames[i];
-		const char *place = debug_name(analysis_debug(stacks->analysis), frame->address);
+		const char *place =
+			debug_name(analysis_debug(stacks->recorded.analysis), frame->address);
 
 		report_row(report, fingerprint, number, i, frame->address,
 			   frame->function ? frame->function

@@ -10,7 +10,7 @@ import re
 import shutil
 import unittest
 
-from harness import ask, LiveTest, rows, snap
+from harness import ask, environment, HEAPCORE, LiveTest, rows, run, snap
 
 PROGRAM = r"""
 #define _GNU_SOURCE
@@ -99,6 +99,18 @@ int main(int argument_count, char **arguments)
 }
 """
 
+LOST = r"""
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) void *make(void) { return memset(malloc(40), 1, 40); }
+__attribute__((noinline)) void order(void) { void *volatile block = make(); block = 0; }
+int main(void)
+{
+	for (int i = 0; i < 5; i++) order();
+	return 0;
+}
+"""
+
 FLAGS = "-fsanitize=address", "-fno-omit-frame-pointer", "-g", "-O1", "-rdynamic"
 BUILDS = {"gcc": (), "gcc with all of it": ("-static-libasan",), "clang": ()}
 CALLS = "small", "cleared", "grown", "aligned", "make", "keep", "lose", "drop", "work", "main"
@@ -156,6 +168,18 @@ class AsanTest(LiveTest):
                 total[1] += row["allocations"]
         self.assertEqual(found, said)
         self.assertGreater(len(said), 4)
+
+    def test_leaks_have_the_stacks_without_a_second_run(self):
+        program = self.compile("lost", compiler="gcc", text=LOST, flags=FLAGS)
+        core = self.path("core")
+        said = run(HEAPCORE, "run", "--core", core, "--", program,
+                   env=environment(ASAN_OPTIONS="detect_leaks=0")).stderr
+        self.assertNotIn("once more", said)
+        self.assertRegex(said, r"5 of 5 were allocated by\n +make at .*:4 .*\n"
+                               r" +order at .*:5 .*\n +main at .*:8 ")
+        self.assertIn("allocated by make (<stdin>:4)", said)
+        leak, = rows("leak roots", "-q", core, "summarize", "leakroots")
+        self.assertEqual(leak["allocated_by"], "make (<stdin>:4)")
 
     def test_blocks_leaks_and_stacks_are_those_of_the_sanitizer(self):
         for build in BUILDS:
