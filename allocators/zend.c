@@ -250,6 +250,17 @@ static bool zend_tell_used(const struct heap *heap, uint64_t start, char *ret, s
 	return true;
 }
 
+/* Heads of chunks, which are pages of their own. */
+static struct error *zend_visit_structure(const struct heap *base, program_range_visitor *visit,
+					  void *data)
+{
+	array_for_each(chunk, &of(base)->chunks) {
+		if (chunk->kind == ZEND_CHUNK_RING)
+			TRY(visit(data, chunk->start, ZEND_PAGE));
+	}
+	return NULL;
+}
+
 const struct allocator allocator_zend = {
 	.name = "zend",
 	.summary = "the heap of PHP's Zend engine, 7.3 to 8.4",
@@ -260,5 +271,5 @@ const struct allocator allocator_zend = {
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct zend_heap),
 	FILL_SLOTS(zend, open, close, walk, arena_count, arena, free_kind, visit_units, size_fits,
-		   keeps, tell, tell_used),
+		   keeps, tell, tell_used, visit_structure),
 };

@@ -164,6 +164,16 @@ class SlimTest(LiveTest):
             said = ask("--no-content", path, "backtrace").stdout
             self.assertRegex(said, r"main::wait_for .*secrets\.pl:")
 
+    def test_no_secret_is_left_of_php(self):
+        core, slim = self.check_script(
+            "php", "secrets.php", [bytes, lambda secret: secret.hex().encode()],
+            "count free", "count stackanchored", "list leakroots", "summarize used",
+            "summarize free", "tree", "objects --limit 30")
+        for path in core, slim:
+            said = ask("--no-content", path, "backtrace").stdout
+            self.assertRegex(said, r"wait_for .*secrets\.php:")
+            self.assertIn("Account", ask("--no-content", path, "objects").stdout)
+
     def check_same(self, core, slim, *more):
         """What rests on no contents is the same, to the byte."""
         for command in ("count used", "count leaked", "count free", "count anchored",

@@ -5,6 +5,7 @@
  * Heads are the allocator's, see allocators/perl.c. Two words of a body stay, as all types keep
  * counts there. Perl clears bodies when it makes them.
  */
+#include "analyzer/runtimes/keeper.h"
 #include "analyzer/runtimes/perl/links.h"
 
 enum {
@@ -28,37 +29,9 @@ enum {
 };
 
 struct structure {
+	struct keeper keeper;
 	struct perl *perl;
-	const struct structure_visitor *visitor;
-	struct view view;
-	struct error *error;
 };
-
-/* Returns whether the visit is over. */
-static bool keep(struct structure *structure, uint64_t start, uint64_t size)
-{
-	if (!structure->error)
-		structure->error =
-			structure->visitor->number(structure->visitor->data, start, size);
-	return structure->error != NULL;
-}
-
-static bool keep_name(struct structure *structure, uint64_t start, uint64_t size)
-{
-	if (!structure->error)
-		structure->error = structure->visitor->name(structure->visitor->data, start, size);
-	return structure->error != NULL;
-}
-
-/* Words that are counts: -1 is the last item of none. */
-static void keep_counts(struct structure *structure, uint64_t start, uint64_t end)
-{
-	uint64_t word;
-
-	for (uint64_t at = start; at < end; at += PERL_WORD)
-		if (view_word(&structure->view, at, &word) && word + 1 <= UINT32_MAX)
-			keep(structure, at, PERL_WORD);
-}
 
 /* A name that a zero ends. */
 static void keep_text(struct structure *structure, uint64_t start)
@@ -67,9 +40,9 @@ static void keep_text(struct structure *structure, uint64_t start)
 	char byte = 1;
 
 	while (start && byte && size < PERL_MOST_NAME &&
-	       view_read(&structure->view, start + size, &byte, 1))
+	       view_read(&structure->keeper.view, start + size, &byte, 1))
 		size++;
-	keep_name(structure, start, size);
+	keep_name(&structure->keeper, start, size);
 }
 
 /* A key (HEK): | u32 hash | i32 length | text |. */
@@ -78,11 +51,11 @@ static bool keep_key(struct structure *structure, uint64_t key)
 	enum { TEXT = 8 };
 	int32_t length;
 
-	if (!key || !view_read(&structure->view, key + HALF, &length, sizeof(length)) ||
+	if (!key || !view_read(&structure->keeper.view, key + HALF, &length, sizeof(length)) ||
 	    length < 0 || length >= PERL_MOST_NAME)
 		return false;
-	return keep(structure, key + HALF, HALF) ||
-	       keep_name(structure, key + TEXT, (uint64_t)length + 1);
+	return keep_numbers(&structure->keeper, key + HALF, HALF) ||
+	       keep_name(&structure->keeper, key + TEXT, (uint64_t)length + 1);
 }
 
 static bool keep_key_of(void *data, const struct object_link *link)
@@ -97,11 +70,13 @@ static bool keep_base(void *data, const struct object_link *link)
 	struct perl_head head;
 	uint64_t length;
 
-	if (perl_read_head(&structure->view, link->target, &head) && perl_type(&head) >= PERL_PV &&
-	    perl_type(&head) <= PERL_PVMG && (head.flags & PERL_POK) &&
-	    view_word(&structure->view, head.body + COUNTS, &length) && length < PERL_MOST_NAME)
-		keep_name(structure, head.value, length);
-	return structure->error != NULL;
+	if (perl_read_head(&structure->keeper.view, link->target, &head) &&
+	    perl_type(&head) >= PERL_PV && perl_type(&head) <= PERL_PVMG &&
+	    (head.flags & PERL_POK) &&
+	    view_word(&structure->keeper.view, head.body + COUNTS, &length) &&
+	    length < PERL_MOST_NAME)
+		keep_name(&structure->keeper, head.value, length);
+	return structure->keeper.error != NULL;
 }
 
 /* The name of a package, and of what it has. */
@@ -112,13 +87,15 @@ static void keep_package(struct structure *structure, const struct perl_head *he
 	uint64_t key;
 	int32_t names;
 
-	if (!perl_read_package(structure->perl, &structure->view, address, name, sizeof(name)) ||
-	    !view_word(&structure->view, hash->more, &key) ||
-	    !view_read(&structure->view, hash->more + ITERATED + HALF, &names, sizeof(names)))
+	if (!perl_read_package(structure->perl, &structure->keeper.view, address, name,
+			       sizeof(name)) ||
+	    !view_word(&structure->keeper.view, hash->more, &key) ||
+	    !view_read(&structure->keeper.view, hash->more + ITERATED + HALF, &names,
+		       sizeof(names)))
 		return;
-	if (names == 0 || view_word(&structure->view, key, &key))
+	if (names == 0 || view_word(&structure->keeper.view, key, &key))
 		keep_key(structure, key);
-	perl_visit_entries(structure->perl, &structure->view, head, keep_key_of, structure);
+	perl_visit_entries(structure->perl, &structure->keeper.view, head, keep_key_of, structure);
 	perl_visit_base_names(structure->perl, address, keep_base, structure);
 }
 
@@ -126,10 +103,11 @@ static void keep_hash(struct structure *structure, const struct perl_head *head,
 {
 	struct perl_hash hash;
 
-	if (!perl_read_hash(structure->perl->arenas, &structure->view, head, &hash) || !hash.more)
+	if (!perl_read_hash(structure->perl->arenas, &structure->keeper.view, head, &hash) ||
+	    !hash.more)
 		return;
-	keep_counts(structure, hash.more + ITERATED, hash.more + ITERATED + PERL_WORD);
-	keep(structure, hash.more + ITERATED + HALF, HALF);
+	keep_counts(&structure->keeper, hash.more + ITERATED, hash.more + ITERATED + PERL_WORD);
+	keep_numbers(&structure->keeper, hash.more + ITERATED + HALF, HALF);
 	keep_package(structure, head, &hash, address);
 }
 
@@ -137,27 +115,27 @@ static void keep_variable(struct structure *structure, uint64_t name)
 {
 	uint64_t more = structure->perl->has_fields ? PERL_WORD : 0, text;
 
-	if (!view_word(&structure->view, name, &text) || !text)
+	if (!view_word(&structure->keeper.view, name, &text) || !text)
 		return;
-	keep(structure, name + NAME_SCOPE + more, PERL_WORD);
-	keep(structure, name + NAME_FLAGS + more, 2);
+	keep_numbers(&structure->keeper, name + NAME_SCOPE + more, PERL_WORD);
+	keep_numbers(&structure->keeper, name + NAME_FLAGS + more, 2);
 	keep_text(structure, text);
 }
 
 /* How many calls there were of the code at once, and its variables. */
 static void keep_code(struct structure *structure, const struct perl_head *head, uint64_t address)
 {
-	struct view *view = &structure->view;
+	struct view *view = &structure->keeper.view;
 	uint64_t pads, list, table, names[2], name, package;
 
-	keep(structure, head->body + CODE_COUNTS, CODE_END - CODE_COUNTS);
+	keep_numbers(&structure->keeper, head->body + CODE_COUNTS, CODE_END - CODE_COUNTS);
 	keep_key(structure, perl_key_of_code(structure->perl, view, address, &package));
 	if (!view_word(view, head->body + PADS, &pads) || !pads ||
 	    !view_word(view, pads + PERL_WORD, &list) || !view_word(view, list, &table) || !table ||
 	    !view_read(view, table, names, sizeof(names)))
 		return;
-	keep_counts(structure, pads, pads + PERL_WORD);
-	keep_counts(structure, table, table + PERL_WORD);
+	keep_counts(&structure->keeper, pads, pads + PERL_WORD);
+	keep_counts(&structure->keeper, table, table + PERL_WORD);
 	for (uint64_t i = 1; i <= names[0] && i < MOST_NAMES; i++)
 		if (view_word(view, names[1] + PERL_WORD * i, &name) && name)
 			keep_variable(structure, name);
@@ -167,13 +145,13 @@ static void keep_head(struct structure *structure, uint64_t address)
 {
 	struct perl_head head;
 
-	if (!perl_read_head(&structure->view, address, &head) || perl_type(&head) < PERL_PV)
+	if (!perl_read_head(&structure->keeper.view, address, &head) || perl_type(&head) < PERL_PV)
 		return;
 	if (perl_type(&head) == PERL_PVCV) {
 		keep_code(structure, &head, address);
 		return;
 	}
-	keep_counts(structure, head.body + COUNTS, head.body + COUNTS_END);
+	keep_counts(&structure->keeper, head.body + COUNTS, head.body + COUNTS_END);
 	if (perl_type(&head) == PERL_PVHV)
 		keep_hash(structure, &head, address);
 }
@@ -186,9 +164,9 @@ static void keep_call(void *data, const struct perl_call *call)
 
 	if (!call->statement)
 		return;
-	keep(structure, call->statement + STATEMENT_LINE, HALF);
-	keep(structure, call->statement + STATEMENT_NUMBER, HALF);
-	if (view_word(&structure->view, call->statement + STATEMENT_FILE, &file))
+	keep_numbers(&structure->keeper, call->statement + STATEMENT_LINE, HALF);
+	keep_numbers(&structure->keeper, call->statement + STATEMENT_NUMBER, HALF);
+	if (view_word(&structure->keeper.view, call->statement + STATEMENT_FILE, &file))
 		keep_text(structure, file);
 }
 
@@ -196,20 +174,20 @@ struct error *perl_visit_structure(struct object_space *space,
 				   const struct structure_visitor *visitor)
 {
 	struct perl *perl = (struct perl *)space;
-	struct structure structure = { perl, visitor, { space->image }, NULL };
+	struct structure structure = { { visitor, { space->image }, NULL }, perl };
 
 	perl->space.steps.left = space->image->size;
-	for (size_t i = 0; i < perl->parts.count && !structure.error; i++) {
+	for (size_t i = 0; i < perl->parts.count && !structure.keeper.error; i++) {
 		uint64_t start = allocation_start(space->index, (allocation_id)i);
 
 		if (perl->parts.items[i] == PART_HEAD)
 			keep_head(&structure, start);
 		else if (perl->parts.items[i] == PART_MAGIC || perl->parts.items[i] == PART_WEAK)
-			keep(&structure, start + MAGIC_TYPE, HALF);
+			keep_numbers(&structure.keeper, start + MAGIC_TYPE, HALF);
 	}
 	array_for_each(interpreter, &perl->interpreters)
 		perl_visit_calls(perl, interpreter, keep_call, &structure);
-	if (!structure.error)
-		structure.error = perl_visit_interpreters(perl, visitor);
-	return structure.error;
+	if (!structure.keeper.error)
+		structure.keeper.error = perl_visit_interpreters(perl, visitor);
+	return structure.keeper.error;
 }

@@ -329,6 +329,7 @@ static void find_words(struct php *php)
 	uint64_t words[2],
 		place = module_data_search(context->image, context->program, is_word_table, php);
 
+	php->engine.words_place = place;
 	if (place && view_read(&view, place, words, sizeof(words)))
 		php->engine.words = words[1] & 1 ? words[1] : words[0] - 1;
 }

@@ -4,6 +4,7 @@
  * (zend_compile.c). Properties of class Exception and Error stand in the order of their
  * declaration, those of classes derived from them behind (zend_exceptions.stub.php).
  */
+#include "analyzer/runtimes/keeper.h"
 #include "analyzer/runtimes/php/engine.h"
 #include "analyzer/runtimes/php/objects.h"
 
@@ -236,6 +237,16 @@ static void visit_place(struct search *search, const struct frame_visitor *visit
 	visitor->frame(visitor->data, &frame);
 }
 
+/* Find the exception that is thrown, handled, or was not caught. */
+static void find_any(struct search *search)
+{
+	find_thrown(search);
+	php_visit_calls(search->php, visit_call, search);
+	/* A function that no file called: what set_exception_handler() was called with. */
+	if (!search->exception && search->outermost.address && !search->outermost.is_code)
+		keep_exception(search, search->outermost.address + CALL_VARIABLES, "uncaught");
+}
+
 struct error *php_find_exception(struct object_space *space, uint32_t thread,
 				 const struct frame_visitor *visitor, struct runtime_exception *ret)
 {
@@ -246,11 +257,7 @@ struct error *php_find_exception(struct object_space *space, uint32_t thread,
 
 	if (!php->engine.layout || !php_runs_in(php, thread))
 		return NULL;
-	find_thrown(&search);
-	php_visit_calls(php, visit_call, &search);
-	/* A function that no file called: what set_exception_handler() was called with. */
-	if (!search.exception && search.outermost.address && !search.outermost.is_code)
-		keep_exception(&search, search.outermost.address + CALL_VARIABLES, "uncaught");
+	find_any(&search);
 	id = object_find(space, search.exception);
 	if (!search.exception || id == NO_ALLOCATION)
 		return NULL;
@@ -260,4 +267,96 @@ struct error *php_find_exception(struct object_space *space, uint32_t thread,
 	read_message(&search, ret);
 	visit_place(&search, visitor);
 	return NULL;
+}
+
+/* Keeps what is read above, and is no address. */
+struct keeping {
+	struct search search;
+	struct keeper keeper;
+};
+
+/* Keep the places where the try blocks of a running function begin and end. */
+static void keep_tries(void *data, const struct php_call *call)
+{
+	struct keeping *keeping = data;
+	struct php *php = keeping->search.php;
+	struct view *view = &keeping->search.view;
+	uint64_t file = call->function + php->engine.layout->file, tries;
+	struct php_function function;
+	uint32_t count;
+
+	if (!php_read_function(php, view, call->function, &function) || !function.is_compiled ||
+	    !view_read(view, file - 20, &count, sizeof(count)) ||
+	    !view_word(view, file - 8, &tries) || count > function.count)
+		return;
+	keep_numbers(&keeping->keeper, file - 20, sizeof(count));
+	keep_numbers(&keeping->keeper, tries, (uint64_t)count * 4 * sizeof(uint32_t));
+}
+
+/* The function and class of the first entry of a trace. */
+static bool keep_traced(void *data, const struct php_item *item)
+{
+	struct keeping *keeping = data;
+	struct view *view = &keeping->search.view;
+	char key[sizeof("function") + 1];
+	struct php_value value;
+
+	if (item->key && php_read_text(view, item->key, key, sizeof(key)) &&
+	    (strcmp(key, "function") == 0 || strcmp(key, "class") == 0) &&
+	    php_read_value(keeping->search.php, view, item->place, &value)) {
+		php_keep_string(&keeping->keeper, item->key);
+		php_keep_string(&keeping->keeper, value.word);
+	}
+	return keeping->keeper.error != NULL;
+}
+
+static bool keep_entry(void *data, const struct php_item *item)
+{
+	struct keeping *keeping = data;
+	struct php_value value;
+
+	if (php_read_value(keeping->search.php, &keeping->search.view, item->place, &value) &&
+	    value.type == TYPE_ARRAY)
+		php_visit_items(keeping->search.php, &keeping->search.view, value.word, keep_traced,
+				keeping);
+	return true;
+}
+
+/* Keep the place that it was thrown at. */
+static void keep_place(struct keeping *keeping)
+{
+	enum { INTEGER = 4, MOST_LINE = 1 << 24 };
+	struct search *search = &keeping->search;
+	uint64_t word;
+
+	if (read_property(search, LINE, INTEGER, &word) && word < MOST_LINE)
+		keep_numbers(&keeping->keeper,
+			     search->exception + PHP_OBJECT_HEAD + (uint64_t)PHP_VALUE * LINE,
+			     WORD);
+	if (read_property(search, SOURCE, TYPE_STRING, &word))
+		php_keep_string(&keeping->keeper, word);
+	if (read_property(search, TRACE, TYPE_ARRAY, &word))
+		php_visit_items(search->php, &search->view, word, keep_entry, keeping);
+}
+
+struct error *php_errors_visit_structure(struct php *php, const struct structure_visitor *visitor)
+{
+	enum { WORDS = 40 };
+	struct keeping keeping = {
+		{ .php = php, .view = { php->space.image } },
+		{ visitor, { php->space.image }, NULL },
+	};
+	uint64_t place = php->store;
+
+	if (!php->engine.layout)
+		return NULL;
+	/* The operations behind the exception that is thrown: see find_thrown(). */
+	for (int i = 0; place && i < WORDS; i++, place += WORD)
+		if (has_code(&keeping.search.view, place, OP_HANDLE))
+			keep_numbers(&keeping.keeper, place + CODE, 1);
+	php_visit_calls(php, keep_tries, &keeping);
+	find_any(&keeping.search);
+	if (keeping.search.exception)
+		keep_place(&keeping);
+	return keeping.keeper.error;
 }

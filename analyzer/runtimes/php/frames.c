@@ -124,6 +124,15 @@ static uint64_t find_call(struct reading *reading, allocation_id id)
 	return 0;
 }
 
+uint64_t php_waiting_call(const struct php *php, allocation_id id)
+{
+	struct reading reading = { .php = (struct php *)php, .view = { php->space.image } };
+
+	return php->engine.layout && is_waiting(php, &reading.view, php_class_at(php, id))
+		       ? find_call(&reading, id)
+		       : 0;
+}
+
 void php_visit_waiting(const struct php *php, allocation_id id,
 		       void (*visit)(void *data, const struct php_variable *variable), void *data)
 {
@@ -133,11 +142,8 @@ void php_visit_waiting(const struct php *php, allocation_id id,
 		.visit = visit,
 		.data = data,
 	};
-	uint64_t call;
+	uint64_t call = php_waiting_call(php, id);
 
-	if (!php->engine.layout || !is_waiting(php, &reading.view, php_class_at(php, id)))
-		return;
-	call = find_call(&reading, id);
 	if (call)
 		php_visit_calls_from(php, call, visit_call, &reading);
 }

@@ -16,6 +16,9 @@ void php_visit_variables(const struct php *php,
 			 void (*visit)(void *data, const struct php_variable *variable),
 			 void *data);
 
+/* The call that a Generator or Fiber waits in; 0: it is something else, or waits in none. */
+uint64_t php_waiting_call(const struct php *php, allocation_id id);
+
 /* Visit variables of the calls that a Generator or Fiber waits in; of any other object, nothing. */
 void php_visit_waiting(const struct php *php, allocation_id id,
 		       void (*visit)(void *data, const struct php_variable *variable), void *data);

@@ -29,6 +29,26 @@ static uint64_t measure(struct view *view, uint64_t start, uint64_t size)
 	return 0;
 }
 
+struct error *php_shared_visit_structure(const struct php *php,
+					 const struct structure_visitor *visitor)
+{
+	struct view view = { php->space.image };
+
+	array_for_each(range, &php->space.ranges) {
+		uint64_t start = range->range.start, table, segment, word;
+
+		if (!view_word(&view, start, &table) || table - start >= NEAR ||
+		    !view_word(&view, table, &segment) || segment - start >= NEAR)
+			continue;
+		TRY(visitor->number(visitor->data, start + WORD, sizeof(uint32_t)));
+		for (uint64_t at = segment; at < segment + (uint64_t)SEGMENT_WORDS * WORD;
+		     at += WORD)
+			if (view_word(&view, at, &word) && word <= UINT32_MAX)
+				TRY(visitor->number(visitor->data, at, WORD));
+	}
+	return NULL;
+}
+
 static struct error *add(struct php *php, uint64_t start, uint64_t end, const char *name)
 {
 	return start < end ? array_append(&php->space.ranges,

@@ -202,17 +202,16 @@ static bool visit_variable(struct view *view, uint64_t place, uint64_t word, voi
 	return search->error != NULL;
 }
 
-static uint32_t find_closures(struct part_search *search)
+uint32_t php_find_closures(const struct php *php, struct view *view)
 {
 	enum { CLASS_NAME = 8 };
-	const struct php *php = search->php;
 	char name[sizeof("Closure") + 1];
 	uint64_t text;
 
 	for (uint32_t i = PHP_KINDS; i <= php->space.classes.list.count; i++)
-		if (view_word(&search->view,
-			      php->space.classes.list.items[i - 1].number + CLASS_NAME, &text) &&
-		    php_read_text(&search->view, text, name, sizeof(name)) &&
+		if (view_word(view, php->space.classes.list.items[i - 1].number + CLASS_NAME,
+			      &text) &&
+		    php_read_text(view, text, name, sizeof(name)) &&
 		    strcmp(name, "Closure") == 0)
 			return i;
 	return 0;
@@ -362,7 +361,7 @@ struct error *php_find_parts(struct php *php)
 	php_visit_items(php, &search.view, php->engine.functions, visit_function, &search);
 	php_visit_calls(php, visit_call, &search);
 	module_data_search(context->image, context->program, visit_variable, &search);
-	closures = find_closures(&search);
+	closures = php_find_closures(php, &search.view);
 	visit_closures(&search, closures);
 	visit_values(&search, closures, false);
 	visit_parts(&search);

@@ -33,6 +33,7 @@ struct php_engine {
 	bool is_idle;	      /* between requests: there are neither variables nor calls */
 	bool is_before_first; /* nor are constants known */
 	uint64_t words;	      /* of the table of words, less 1; 0: not known */
+	uint64_t words_place; /* of what says that; 0: not known */
 };
 
 /* The kinds of allocations without a class. */
@@ -90,6 +91,9 @@ static inline uint64_t php_offset_of(const struct php *php, uint32_t class)
 /* The class that is described at address; *ret is 0 if none is. One that is new is added. */
 struct error *php_class_know(struct php *php, struct view *view, uint64_t address, uint32_t *ret);
 
+/* The place of the class of closures, plus 1; 0: there is none. */
+uint32_t php_find_closures(const struct php *php, struct view *view);
+
 /* Find what belongs to classes, functions, the engine, and objects of C code. */
 struct error *php_find_parts(struct php *php);
 
@@ -103,6 +107,9 @@ bool php_is_stale_element(const struct php *php, allocation_id id, uint64_t plac
 
 /* Find what opcache shares with other processes. */
 struct error *php_find_shared(struct php *php);
+/* Visit the numbers by which it is found. */
+struct error *php_shared_visit_structure(const struct php *php,
+					 const struct structure_visitor *visitor);
 
 /* Find the table of objects and the roots of the collector, and set the class of what these have.
  */
