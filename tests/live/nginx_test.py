@@ -99,6 +99,10 @@ class NginxTest(harness.LiveTest):
         self.assertEqual({address for address, row in found.items()
                           if row["class"] == "nginx pools of requests"}, requests)
         self.assertRegex(harness.ask(core, "tree").stdout, "nginx pools of requests\n")
+        slim = harness.run(harness.HEAPCORE, "slim", core, "-o", self.path("slim"))
+        self.assertEqual(slim.returncode, 0, slim.stderr)
+        self.assertEqual(harness.ask(self.path("slim"), "objects").stdout,
+                         harness.ask(core, "objects").stdout)
 
     def test_program_of_that_name_without_pools_has_none(self):
         program = self.compile("nginx", "plain.c", "truth.c")

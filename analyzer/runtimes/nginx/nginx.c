@@ -90,8 +90,10 @@ static struct error *add_large(struct object_space *space, uint64_t large, uint3
 	return NULL;
 }
 
-static struct error *add_pool(struct object_space *space, allocation_id id, struct pool pool)
+static struct error *add_pool(struct object_space *space, allocation_id id,
+			      const struct pool *first, const void *data)
 {
+	struct pool pool = *first;
 	uint64_t size = pool.end - allocation_start(space->index, id);
 	uint32_t class;
 
@@ -110,31 +112,58 @@ static struct error *add_pool(struct object_space *space, allocation_id id, stru
 	return NULL;
 }
 
-static struct error *find_objects(struct object_space *space, struct debug *debug)
+typedef struct error *pool_visit(struct object_space *space, allocation_id id,
+				 const struct pool *pool, const void *data);
+
+static struct error *visit_pools(struct object_space *space, pool_visit *visit, const void *data)
 {
 	struct view view = { space->image };
 
+	bitmap_for_each(i, allocation_used(space->index)) {
+		allocation_id id = (allocation_id)i;
+		struct pool pool;
+
+		if (view_read(&view, allocation_start(space->index, id), &pool, sizeof(pool)) &&
+		    is_pool(space, id, &pool))
+			TRY(visit(space, id, &pool, data));
+	}
+	return NULL;
+}
+
+static struct error *find_objects(struct object_space *space, struct debug *debug)
+{
 	(void)debug;
 	if (image_word_size(space->image) != WORD)
 		return NULL;
 	space->steps = (struct budget){ MOST_STEPS };
 	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
-	bitmap_for_each(id, allocation_used(space->index)) {
-		uint64_t start = allocation_start(space->index, (allocation_id)id);
-		struct pool pool;
-
-		if (view_read(&view, start, &pool, sizeof(pool)) &&
-		    is_pool(space, (allocation_id)id, &pool))
-			TRY(add_pool(space, (allocation_id)id, pool));
-	}
+	TRY(visit_pools(space, add_pool, NULL));
 	space->has_objects = space->classes.list.count > 0;
 	return NULL;
+}
+
+static struct error *visit_numbers(struct object_space *space, allocation_id id,
+				   const struct pool *pool, const void *data)
+{
+	const struct structure_visitor *visitor = data;
+	uint64_t start = allocation_start(space->index, id);
+
+	if ((uint32_t)pool->first[0] == REQUEST)
+		TRY(visitor->number(visitor->data, start + HEADER, sizeof(uint32_t)));
+	return visitor->number(visitor->data, start, HEADER);
+}
+
+static struct error *visit_structure(struct object_space *space,
+				     const struct structure_visitor *visitor)
+{
+	return visit_pools(space, visit_numbers, visitor);
 }
 
 const struct runtime runtime_nginx = {
 	.name = "nginx",
 	.modules = "nginx$|openresty$|angie$|=ngx_cycle",
 	.find_objects = find_objects,
+	.visit_structure = visit_structure,
 	.is_certain = true,
 	.has_regions = true,
 };
