@@ -103,25 +103,42 @@ static bool list_links(size_t number, struct links *ret)
 	return first < LINK_WORDS;
 }
 
-/* Find the links that nearly all of some headers have. */
+enum { LINKS = 2 * LINK_WORDS * LINK_WORDS };
+
+/* Count the links that the header of a block may have; returns whether there are any. */
+static bool vote(const struct chained *chained, allocation_id id, size_t votes[static LINKS])
+{
+	struct header header;
+	struct links links;
+	bool has = false;
+
+	if (!read_header(chained, id, &header))
+		return false;
+	for (size_t j = 0; list_links(j, &links); j++) {
+		if (links.words[0] == links.words[1] || !is_in_list(chained, &header, &links))
+			continue;
+		votes[j]++;
+		has = true;
+	}
+	return has;
+}
+
+/* Find the links that nearly all of some headers have; give up where too many have none. */
 static bool guess_links(struct chained *chained)
 {
 	const struct bitmap *used = allocation_used(chained->space.index);
-	size_t votes[2 * LINK_WORDS * LINK_WORDS] = { 0 }, samples = 0;
+	size_t votes[LINKS] = { 0 }, samples = 0, without = 0;
 	struct links links;
 
 	for (size_t i = 0; i < SAMPLES; i++) {
 		size_t id = bitmap_next(used, used->count * i / SAMPLES);
-		struct header header;
 
 		if (id >= used->count)
 			break;
 		samples++;
-		if (!read_header(chained, (allocation_id)id, &header))
-			continue;
-		for (size_t j = 0; list_links(j, &links); j++)
-			votes[j] += links.words[0] != links.words[1] &&
-				    is_in_list(chained, &header, &links);
+		without += !vote(chained, (allocation_id)id, votes);
+		if (without * 100 > SAMPLES * (100 - NEARLY_ALL))
+			return false;
 	}
 	for (size_t j = 0; list_links(j, &links); j++) {
 		if (votes[j] == 0 || votes[j] * 100 < samples * NEARLY_ALL)
