@@ -1,7 +1,6 @@
 /*
  * heapcore's own additions to a core: notes named "HEAPCORE", of four-letter types that no other
- * tool uses; and a flag of segments, one of those reserved for systems, for memory equal to the
- * mapped file because the process did not change it.
+ * tool uses; and flags of segments, of those reserved for systems.
  */
 #pragma once
 
@@ -77,4 +76,16 @@ struct slim_note {
 /* Facts about the core that it was made of, which the file no longer tells. */
 enum { SLIM_BY_DEBUGGER = 1, SLIM_UNPACKED = 2 };
 
-enum { SEGMENT_AS_IN_FILE = 0x00100000 };
+enum {
+	SEGMENT_AS_IN_FILE = 0x00100000,  /* equal to the mapped file: it was not changed */
+	SEGMENT_CONTINUES = 0x00200000,	  /* of the mapping of the segment before it */
+};
+
+/*
+ * The type of a segment whose contents were left out, of those reserved for systems: debuggers find
+ * no memory there. Its p_paddr is the byte that stands for each.
+ */
+enum { SEGMENT_PLACEHOLDERS = 0x60484350 };
+
+/* The size of one at most. */
+enum { MOST_PLACEHOLDERS = 16 << 20 };

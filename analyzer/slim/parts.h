@@ -7,6 +7,9 @@
 #include "analyzer/base/ranges.h"
 #include "analyzer/slim/slim.h"
 
+#include <elf.h>
+#include <zstd.h>
+
 /* The rules for one dump; constant while memory is redacted, so that several threads may. */
 struct slim_rules {
 	const struct image *image;
@@ -56,6 +59,24 @@ uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);
  */
 void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
 		 uint64_t size, uint8_t *ret, struct slim_tally *tallies);
+
+/* One thread packs with it. */
+struct slim_output {
+	ZSTD_CCtx *context;
+	uint8_t *frame;
+	size_t size, room;
+};
+
+struct error *slim_output_init(struct slim_output *output, uint64_t most);
+void slim_output_deinit(struct slim_output *output);
+
+/* Make a frame of up to so many bytes as output was made for. */
+struct error *slim_output_pack(struct slim_output *output, const uint8_t *bytes, uint64_t size);
+
+enum { SLIM_FRAME_HEAD = 9 };
+
+/* A frame of the header whose size does not depend on what is in it. Returns its size. */
+size_t slim_output_pack_header(const Elf64_Ehdr *header, uint8_t *ret);
 
 /* A note segment being written. */
 struct slim_notes {

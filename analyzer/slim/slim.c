@@ -3,49 +3,79 @@
 #include "analyzer/base/bytes.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/parallel.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/temporary.h"
 #include "analyzer/image/elf_headers.h"
 #include "analyzer/slim/parts.h"
 
 #include <elf.h>
 #include <string.h>
-#include <unistd.h>
 
+enum { WORD = sizeof(uint64_t) };
 enum { PIECE_BYTES = 1 << 19 }; /* fits into the second-level cache */
 
 /* More than a process has. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 57;
 
-/* Memory of one region, to be redacted at once. */
+/* So many bytes of placeholders in a row, and whole pages of them, are left out. */
+enum { LEAST_LEFT_OUT = 1 << 16 };
+
+/* Memory of one region, to be redacted at once; or room between such. */
 struct piece {
 	uint64_t address, size; /* of the dump's memory */
 	uint64_t from, to;	/* offsets in the dump, and in the new file */
+	bool is_room;
+};
+
+/* A segment of the dump: its first present bytes are in the dump, and at to in the new file. */
+struct segment {
+	Elf64_Phdr header;
+	uint64_t present, to;
+};
+
+/* Memory for each byte of which a placeholder stands. */
+struct gap {
+	uint64_t start, end;
+	uint8_t placeholder;
+};
+
+/* A thread has one. */
+struct worker {
+	uint8_t *bytes; /* PIECE_BYTES */
+	struct slim_output output;
+	ARRAY(struct gap) gaps;
+	struct slim_tally tallies[SLIM_ORIGINS];
 };
 
 struct slim_writer {
 	struct slim_options options;
 	struct slim_rules rules;
 	const struct image *image;
-	Elf64_Phdr *segments; /* of memory */
-	size_t segment_count;
-	struct piece *pieces;
-	size_t piece_count;
+	ARRAY(struct segment) segments;
+	ARRAY(struct piece) pieces; /* all of the file between its header and the end of memory */
+	ARRAY(struct gap) gaps;	    /* by address */
+	ARRAY(Elf64_Phdr) headers;  /* of the new file; with offset 0: its bytes are missing */
 	struct slim_notes notes;
-	uint8_t *buffers; /* PIECE_BYTES for each thread */
+	struct worker *workers;
 	unsigned int threads;
-	struct slim_tally (*tallies)[SLIM_ORIGINS]; /* of each thread */
-	uint64_t file;				    /* its size */
-	uint64_t taken; /* bytes of the dump that segments had: no two share any */
+	struct relay relay;
+	uint64_t file;	 /* its size, as far as it is planned */
+	uint64_t packed; /* bytes written */
+	uint64_t taken;	 /* bytes of the dump that segments had: no two share any */
 };
 
 static void writer_deinit(struct slim_writer *writer)
 {
+	for (unsigned int i = 0; writer->workers && i < writer->threads; i++) {
+		slim_output_deinit(&writer->workers[i].output);
+		arrays_release(&writer->workers[i].gaps);
+		free(writer->workers[i].bytes);
+	}
+	free(writer->workers);
 	slim_rules_deinit(&writer->rules);
 	slim_notes_deinit(&writer->notes);
-	free(writer->segments);
-	free(writer->pieces);
-	free(writer->buffers);
-	free(writer->tallies);
+	relay_deinit(&writer->relay);
+	arrays_release(&writer->segments, &writer->pieces, &writer->gaps, &writer->headers);
 }
 DEFINE_DEINIT(writer_deinit, struct slim_writer)
 
@@ -75,29 +105,38 @@ static uint64_t present(const struct image *image, uint64_t offset, uint64_t siz
 
 static struct error *add_piece(struct slim_writer *writer, struct piece piece)
 {
-	return LIST_APPEND(writer->pieces, writer->piece_count, piece);
+	piece.to = writer->file;
+	writer->file += piece.size;
+	return array_append(&writer->pieces, piece);
+}
+
+/* Zeros up to that place of the file. */
+static struct error *add_room(struct slim_writer *writer, uint64_t end)
+{
+	while (writer->file < end)
+		TRY(add_piece(writer, (struct piece){ .size = MIN(end - writer->file, PIECE_BYTES),
+						      .is_room = true }));
+	return NULL;
 }
 
 /* Cut the segment's memory into pieces that end where regions do. */
-static struct error *add_pieces(struct slim_writer *writer, const Elf64_Phdr *segment,
-				uint64_t size, uint64_t to)
+static struct error *add_pieces(struct slim_writer *writer, const struct segment *segment)
 {
 	uint64_t done = 0;
 
-	while (done < size) {
-		uint64_t address = segment->p_vaddr + done, left = size - done;
+	while (done < segment->present) {
+		uint64_t address = segment->header.p_vaddr + done, left = segment->present - done;
 		const struct region *region = image_find(writer->image, address);
-		uint64_t part = MIN(left, PIECE_BYTES);
+		struct piece piece = { .address = address,
+				       .from = segment->header.p_offset + done,
+				       .size = MIN(left, PIECE_BYTES) };
 
 		/* A dump that somebody wrote may have what belongs to no region: it is left out. */
-		if (!region || !region->bytes) {
-			done += MIN(left, page_below(address) + PAGE - address);
-			continue;
-		}
-		part = MIN(part, region->end - address);
-		TRY(add_piece(writer, (struct piece){ address, part, segment->p_offset + done,
-						      to + done }));
-		done += part;
+		piece.is_room = !region || !region->bytes;
+		piece.size = MIN(piece.size, piece.is_room ? page_below(address) + PAGE - address
+							   : region->end - address);
+		TRY(add_piece(writer, piece));
+		done += piece.size;
 	}
 	return NULL;
 }
@@ -106,14 +145,16 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 {
 	const struct image *image = writer->image;
 	uint64_t size = present(image, segment->p_offset, segment->p_filesz);
-	struct slim_tally *notes = &writer->tallies[0][SLIM_NOTES];
+	struct slim_tally *notes = &writer->workers[0].tallies[SLIM_NOTES];
 
 	/* Say that memory has tags, and leave these out. */
 	if (segment->p_type == MEMORY_TAGS && image->arch->tag_bits)
-		return LIST_APPEND(writer->segments, writer->segment_count,
-				   (Elf64_Phdr){ .p_type = MEMORY_TAGS,
-						 .p_vaddr = segment->p_vaddr,
-						 .p_memsz = segment->p_memsz });
+		return array_append(&writer->segments,
+				    (struct segment){ { .p_type = MEMORY_TAGS,
+							.p_vaddr = segment->p_vaddr,
+							.p_memsz = segment->p_memsz } });
+	if (segment->p_type == SEGMENT_PLACEHOLDERS)
+		return array_append(&writer->segments, (struct segment){ *segment });
 	if (segment->p_type != PT_NOTE && segment->p_type != PT_LOAD)
 		return NULL;
 	/* None has the ELF header, so that there are bytes below each. */
@@ -128,7 +169,8 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 				      image->bytes + (size ? segment->p_offset : 0), size, notes);
 	if (segment->p_memsz == 0)
 		return NULL;
-	return LIST_APPEND(writer->segments, writer->segment_count, *segment);
+	return array_append(&writer->segments,
+			    (struct segment){ *segment, .present = MIN(size, segment->p_memsz) });
 }
 
 /* How many segments the dump has; more than fit the ELF header's field are counted elsewhere. */
@@ -159,32 +201,17 @@ static struct error *take_segments(struct slim_writer *writer, const Elf64_Ehdr 
 	return slim_notes_end(&writer->notes, image);
 }
 
-static uint64_t headers_size(const struct slim_writer *writer)
-{
-	return sizeof(Elf64_Ehdr) + (writer->segment_count + 1) * sizeof(Elf64_Phdr) +
-	       sizeof(Elf64_Shdr);
-}
-
 /* Say where everything goes: each segment keeps its size, as far as the dump has it. */
 static struct error *plan(struct slim_writer *writer)
 {
-	uint64_t offset = page_above(headers_size(writer) + writer->notes.size);
-
-	writer->file = offset;
-	for (size_t i = 0; i < writer->segment_count; i++) {
-		Elf64_Phdr *segment = &writer->segments[i];
-		uint64_t size;
-
-		segment->p_filesz = MIN(segment->p_filesz, segment->p_memsz);
-		size = present(writer->image, segment->p_offset, segment->p_filesz);
-		TRY(add_pieces(writer, segment, size, offset));
-		segment->p_offset = offset;
-		/* The part that was cut off the dump's end stays missing. */
-		if (size > 0)
-			writer->file = offset + size;
-		offset = page_above(offset + segment->p_filesz);
+	writer->file = sizeof(Elf64_Ehdr);
+	list_for_each(segment, writer->segments.items, writer->segments.count) {
+		segment->header.p_filesz = MIN(segment->header.p_filesz, segment->header.p_memsz);
+		TRY(add_room(writer, page_above(writer->file)));
+		segment->to = writer->file;
+		TRY(add_pieces(writer, segment));
 	}
-	return NULL;
+	return add_room(writer, (writer->file + WORD - 1) / WORD * WORD);
 }
 
 static struct error *write_bytes(const struct slim_writer *writer, const void *bytes, uint64_t size,
@@ -195,12 +222,10 @@ static struct error *write_bytes(const struct slim_writer *writer, const void *b
 	return error_system("the core cannot be written");
 }
 
-/* Write the pages, but for those that were holes: these say what was never touched. */
+/* Write pages, but for those that were holes: these say what was never touched. */
 static struct error *write_pages(const struct slim_writer *writer, const struct piece *piece,
-				 const uint8_t *bytes)
+				 const uint8_t *bytes, uint64_t address, uint64_t end)
 {
-	uint64_t end = piece->address + piece->size, address = piece->address;
-
 	while (address < end) {
 		uint64_t data = MIN(image_next_data(writer->image, address), end), hole;
 
@@ -214,62 +239,273 @@ static struct error *write_pages(const struct slim_writer *writer, const struct 
 	return NULL;
 }
 
-static struct error *redact_piece(void *data, size_t chunk, unsigned int thread)
+/* The byte that the page consists of, if it is that of a placeholder; else 0. */
+static uint8_t placeholder_of(const struct slim_rules *rules, const uint8_t *page)
 {
-	struct slim_writer *writer = data;
-	const struct piece *piece = &writer->pieces[chunk];
-	uint8_t *place = writer->buffers + (size_t)thread * PIECE_BYTES;
-
-	TRY(progress_check(writer->options.progress, piece->size));
-	slim_redact(&writer->rules, piece->address, writer->image->bytes + piece->from, piece->size,
-		    place, writer->tallies[thread]);
-	return write_pages(writer, piece, place);
+	if (*page != rules->letter && *page != (uint8_t)rules->half)
+		return 0;
+	return memcmp(page, page + 1, PAGE - 1) == 0 ? *page : 0;
 }
 
-static struct error *write_headers(const struct slim_writer *writer, const Elf64_Ehdr *core)
+/* Find what is left out of the redacted piece, and make it zeros, which pack best. */
+static struct error *find_gaps(const struct slim_writer *writer, const struct piece *piece,
+			       struct worker *worker)
 {
-	uint64_t count = writer->segment_count + 1, place = headers_size(writer);
-	bool many = count >= PN_XNUM;
-	Elf64_Ehdr header = *core;
+	uint64_t page = page_above(piece->address), end = piece->address + piece->size;
+	struct gap gap = { 0 };
+
+	for (; page <= end; page += PAGE) {
+		uint8_t *bytes = worker->bytes + (page - piece->address);
+		uint8_t now = page + PAGE <= end ? placeholder_of(&writer->rules, bytes) : 0;
+
+		if (gap.placeholder && now != gap.placeholder &&
+		    page - gap.start >= LEAST_LEFT_OUT) {
+			gap.end = page;
+			TRY(array_append(&worker->gaps, gap));
+			memset(bytes - (gap.end - gap.start), 0, gap.end - gap.start);
+		}
+		if (now != gap.placeholder)
+			gap = (struct gap){ page, .placeholder = now };
+	}
+	return NULL;
+}
+
+/* Write what the piece has between its gaps, which are the worker's from the first-th on. */
+static struct error *write_plain(const struct slim_writer *writer, const struct piece *piece,
+				 const struct worker *worker, size_t first)
+{
+	uint64_t address = piece->address;
+
+	for (size_t i = first; i < worker->gaps.count; i++) {
+		TRY(write_pages(writer, piece, worker->bytes, address,
+				worker->gaps.items[i].start));
+		address = worker->gaps.items[i].end;
+	}
+	return write_pages(writer, piece, worker->bytes, address, piece->address + piece->size);
+}
+
+/* Write the frame behind those before it. */
+static struct error *write_packed(struct slim_writer *writer, const struct worker *worker)
+{
+	uint64_t place = writer->packed;
+
+	writer->packed += worker->output.size;
+	return write_bytes(writer, worker->output.frame, worker->output.size, place);
+}
+
+static struct error *write_in_order(struct slim_writer *writer, const struct piece *piece,
+				    struct worker *worker, size_t chunk)
+{
+	struct error *error = slim_output_pack(&worker->output, worker->bytes, piece->size);
+
+	if (!error && !relay_take(&writer->relay, chunk))
+		return NULL;
+	if (!error)
+		error = write_packed(writer, worker);
+	if (error)
+		relay_end(&writer->relay);
+	else
+		relay_pass(&writer->relay);
+	return error;
+}
+
+static struct error *redact_piece(struct slim_writer *writer, const struct piece *piece,
+				  struct worker *worker)
+{
+	if (piece->is_room) {
+		memset(worker->bytes, 0, piece->size);
+		return NULL;
+	}
+	slim_redact(&writer->rules, piece->address, writer->image->bytes + piece->from, piece->size,
+		    worker->bytes, worker->tallies);
+	return find_gaps(writer, piece, worker);
+}
+
+static struct error *take_piece(void *data, size_t chunk, unsigned int thread)
+{
+	struct slim_writer *writer = data;
+	const struct piece *piece = &writer->pieces.items[chunk];
+	struct worker *worker = &writer->workers[thread];
+	size_t gaps = worker->gaps.count;
+	struct error *error = progress_check(writer->options.progress, piece->size);
+
+	if (!error)
+		error = redact_piece(writer, piece, worker);
+	if (error)
+		relay_end(&writer->relay);
+	if (error || writer->options.fd < 0)
+		return error;
+	if (writer->options.packed)
+		return write_in_order(writer, piece, worker, chunk);
+	return piece->is_room ? NULL : write_plain(writer, piece, worker, gaps);
+}
+
+DEFINE_COMPARE(compare_gaps, struct gap, ASCENDING(start))
+
+/* Bring the gaps of all threads together, by address. */
+static struct error *join_gaps(struct slim_writer *writer)
+{
+	for (unsigned int i = 0; i < writer->threads; i++)
+		list_for_each(gap, writer->workers[i].gaps.items, writer->workers[i].gaps.count)
+			TRY(array_append(&writer->gaps, *gap));
+	SORT(writer->gaps.items, writer->gaps.count, compare_gaps);
+	return NULL;
+}
+
+/* Add a header for [start, end) of the segment. */
+static struct error *add_header(struct slim_writer *writer, const struct segment *segment,
+				uint64_t start, uint64_t end, uint8_t placeholder)
+{
+	Elf64_Phdr header = segment->header;
+
+	header.p_offset = segment->to + (start - header.p_vaddr);
+	header.p_flags |= start > header.p_vaddr ? SEGMENT_CONTINUES : 0;
+	header.p_type = placeholder ? SEGMENT_PLACEHOLDERS : header.p_type;
+	header.p_paddr = placeholder ? placeholder : header.p_paddr;
+	header.p_filesz = placeholder ? 0 : end - start;
+	header.p_memsz = end - start;
+	header.p_vaddr = start;
+	return array_append(&writer->headers, header);
+}
+
+/* Add headers for what is in the file and what is left out. Returns where that ends. */
+static struct error *add_cut_headers(struct slim_writer *writer, const struct segment *segment,
+				     uint64_t *ret_end)
+{
+	uint64_t address = segment->header.p_vaddr, end = address + segment->present;
+	size_t i = LIST_ABOVE(writer->gaps.items, writer->gaps.count, end, address);
+
+	for (; i < writer->gaps.count && writer->gaps.items[i].start < end; i++) {
+		struct gap gap = writer->gaps.items[i];
+
+		if (gap.start < address)
+			continue;
+		if (gap.start > address)
+			TRY(add_header(writer, segment, address, gap.start, 0));
+		TRY(add_header(writer, segment, gap.start, gap.end, gap.placeholder));
+		address = gap.end;
+	}
+	*ret_end = address;
+	return NULL;
+}
+
+/* The last header has what is behind that: some present bytes, missing ones, and none at all. */
+static struct error *add_headers(struct slim_writer *writer, const struct segment *segment)
+{
+	uint64_t start = segment->header.p_vaddr, end = start + segment->header.p_memsz, address;
+	uint64_t present = start + segment->present, held = start + segment->header.p_filesz;
+	Elf64_Phdr *last;
+
+	TRY(add_cut_headers(writer, segment, &address));
+	if (present < held && address < present) {
+		TRY(add_header(writer, segment, address, present, 0));
+		address = present;
+	}
+	if (address == end)
+		return NULL;
+	TRY(add_header(writer, segment, address, end, 0));
+	last = &writer->headers.items[writer->headers.count - 1];
+	last->p_filesz = held - address;
+	if (present < held)
+		last->p_offset = 0;
+	return NULL;
+}
+
+/* Give missing bytes places behind the file's end. */
+static void place_missing(struct slim_writer *writer, uint64_t end)
+{
+	list_for_each(header, writer->headers.items, writer->headers.count) {
+		if (header->p_offset > 0 || header->p_filesz == 0)
+			continue;
+		header->p_offset = page_above(end);
+		end = header->p_offset + header->p_filesz;
+	}
+}
+
+/* Write the end of the file: notes, and headers of segments. */
+static struct error *write_end(struct slim_writer *writer, const void *bytes, uint64_t size)
+{
+	struct worker *worker = &writer->workers[0];
+	uint64_t place = writer->file;
+
+	writer->file += size;
+	if (!writer->options.packed)
+		return write_bytes(writer, bytes, size, place);
+	for (uint64_t done = 0; done < size; done += PIECE_BYTES) {
+		uint64_t part = MIN(size - done, PIECE_BYTES);
+
+		TRY(slim_output_pack(&worker->output, (const uint8_t *)bytes + done, part));
+		TRY(write_packed(writer, worker));
+	}
+	return NULL;
+}
+
+static struct error *write_first(struct slim_writer *writer, const Elf64_Ehdr *header)
+{
+	uint8_t frame[SLIM_FRAME_HEAD + sizeof(*header)];
+	size_t size = slim_output_pack_header(header, frame);
+
+	return writer->options.packed ? write_bytes(writer, frame, size, 0)
+				      : write_bytes(writer, header, sizeof(*header), 0);
+}
+
+/* The headers are last: so the first one says how large the file is. */
+static struct error *write_headers(struct slim_writer *writer, Elf64_Ehdr *header)
+{
+	uint64_t count = writer->headers.count + 1, size = count * sizeof(Elf64_Phdr);
 	/* Its sh_info has the count of segments where e_phnum cannot. */
 	Elf64_Shdr section = { .sh_size = 1, .sh_info = (Elf64_Word)count };
+	bool many = count >= PN_XNUM;
 	Elf64_Phdr notes = {
 		.p_type = PT_NOTE,
-		.p_offset = place,
+		.p_offset = writer->file,
 		.p_filesz = writer->notes.size,
 		.p_align = 4,
 	};
 
-	header.e_phoff = sizeof(header);
-	header.e_phnum = (Elf64_Half)(many ? PN_XNUM : count);
-	header.e_shoff = many ? place - sizeof(section) : 0;
-	header.e_shentsize = many ? sizeof(section) : 0;
-	header.e_shnum = many ? 1 : 0;
-	header.e_shstrndx = 0;
-	TRY(write_bytes(writer, &header, sizeof(header), 0));
-	TRY(write_bytes(writer, &notes, sizeof(notes), header.e_phoff));
-	TRY(write_bytes(writer, writer->segments, writer->segment_count * sizeof(Elf64_Phdr),
-			header.e_phoff + sizeof(notes)));
-	if (many)
-		TRY(write_bytes(writer, &section, sizeof(section), header.e_shoff));
-	return write_bytes(writer, writer->notes.bytes, writer->notes.size, place);
+	TRY(write_end(writer, writer->notes.bytes, writer->notes.size));
+	header->e_phoff = writer->file;
+	header->e_phnum = (Elf64_Half)(many ? PN_XNUM : count);
+	header->e_shoff = many ? writer->file + size : 0;
+	header->e_shentsize = many ? sizeof(section) : 0;
+	header->e_shnum = many ? 1 : 0;
+	header->e_shstrndx = 0;
+	place_missing(writer, writer->file + size + sizeof(section));
+	TRY(write_end(writer, &notes, sizeof(notes)));
+	TRY(write_end(writer, writer->headers.items, size - sizeof(notes)));
+	TRY(write_end(writer, &section, many ? sizeof(section) : 0));
+	return write_first(writer, header);
 }
 
-static struct error *prepare(struct slim_writer *writer)
+static struct error *prepare(struct slim_writer *writer, struct memory_account *account)
 {
+	arrays_use(account, &writer->segments, &writer->pieces, &writer->gaps, &writer->headers);
 	writer->threads = parallel_threads_for(writer->options.progress);
-	writer->buffers = malloc((size_t)writer->threads * PIECE_BYTES);
-	writer->tallies = calloc(writer->threads, sizeof(*writer->tallies));
-	TRY_MEMORY(writer->buffers && writer->tallies);
+	writer->workers = calloc(writer->threads, sizeof(*writer->workers));
+	TRY_MEMORY(writer->workers);
+	for (unsigned int i = 0; i < writer->threads; i++) {
+		struct worker *worker = &writer->workers[i];
+
+		arrays_use(account, &worker->gaps);
+		worker->bytes = malloc(PIECE_BYTES);
+		TRY_MEMORY(worker->bytes);
+		if (writer->options.packed)
+			TRY(slim_output_init(&worker->output, PIECE_BYTES));
+	}
+	writer->packed = SLIM_FRAME_HEAD + sizeof(Elf64_Ehdr);
 	return NULL;
 }
 
 static void add_up(const struct slim_writer *writer, struct slim_sizes *ret)
 {
-	*ret = (struct slim_sizes){ .file = writer->file, .core = writer->image->size };
+	*ret = (struct slim_sizes){ .file = writer->file,
+				    .packed = writer->options.packed ? writer->packed : 0,
+				    .core = writer->image->size };
+	list_for_each(gap, writer->gaps.items, writer->gaps.count)
+		ret->left_out += gap->end - gap->start;
 	for (unsigned int i = 0; i < writer->threads; i++)
 		for (unsigned int j = 0; j < SLIM_ORIGINS; j++) {
-			const struct slim_tally *more = &writer->tallies[i][j];
+			const struct slim_tally *more = &writer->workers[i].tallies[j];
 
 			ret->tallies[j].zeros += more->zeros;
 			ret->tallies[j].addresses += more->addresses;
@@ -284,7 +520,8 @@ struct error *slim_write(struct analysis *analysis, const struct slim_options *o
 	_cleanup_(writer_deinit) struct slim_writer writer = { .options = *options };
 	Elf64_Ehdr header;
 
-	TRY(prepare(&writer));
+	relay_init(&writer.relay);
+	TRY(prepare(&writer, analysis_account(analysis)));
 	TRY(slim_rules_init(&writer.rules, analysis));
 	writer.image = writer.rules.image;
 	if (writer.image->size < sizeof(header))
@@ -293,10 +530,11 @@ struct error *slim_write(struct analysis *analysis, const struct slim_options *o
 	TRY(take_segments(&writer, &header));
 	TRY(plan(&writer));
 	progress_begin(options->progress, "leaving out contents", writer.file);
-	TRY(parallel_for(writer.piece_count, writer.threads, redact_piece, &writer));
+	TRY(parallel_for(writer.pieces.count, writer.threads, take_piece, &writer));
+	TRY(join_gaps(&writer));
+	list_for_each(segment, writer.segments.items, writer.segments.count)
+		TRY(add_headers(&writer, segment));
 	TRY(write_headers(&writer, &header));
-	if (options->fd >= 0 && ftruncate(options->fd, (off_t)writer.file) < 0)
-		return error_system("the core cannot be written");
 	add_up(&writer, ret);
 	return NULL;
 }

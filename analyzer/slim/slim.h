@@ -13,9 +13,10 @@
  *Arguments, environment, vector registers and the rest of the stacks are no exception.
  *
  *	core        | headers | notes | mapping     | mapping | ...
- *	slim core   | headers | notes, our note | mapping     | mapping | ...
+ *	slim core   | header  | mapping  |  | mapping | ... | notes, our note | headers
  *
- * Everything has its size and place; pages that were holes stay holes.
+ * Everything has its size and place; pages that were holes stay holes. Where there is nothing but
+ * placeholders for pages, these are left out: the segment ends there, and the next has a flag.
  */
 #pragma once
 
@@ -47,13 +48,16 @@ struct slim_tally {
 
 struct slim_options {
 	int fd; /* of the file, empty; borrowed; -1: only to count */
+	bool packed;
 	struct progress *progress;
 };
 
 struct slim_sizes {
 	struct slim_tally tallies[SLIM_ORIGINS];
-	uint64_t file; /* bytes, holes included */
-	uint64_t core; /* the same of the core that it is of */
+	uint64_t file;	   /* bytes, holes included */
+	uint64_t left_out; /* bytes of memory of which not even a placeholder is there */
+	uint64_t packed;   /* bytes of the file if it is packed */
+	uint64_t core;	   /* bytes of the core that it is of */
 };
 
 /* "allocations in use" */

@@ -2,8 +2,6 @@
 
 #include "analyzer/base/text.h"
 #include "analyzer/slim/slim.h"
-#include "cli/live/copies.h"
-#include "cli/live/pack.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
 #include "cli/prompt/session.h"
@@ -76,9 +74,9 @@ static bool ends_with(const char *text, const char *ending)
 	return length >= size && strcmp(text + length - size, ending) == 0;
 }
 
-static struct error *write_core(struct session *session, int fd, struct slim_sizes *ret)
+struct error *slim_core(struct session *session, int output, bool packed, struct slim_sizes *ret)
 {
-	struct slim_options options = { fd, &session->progress.progress };
+	struct slim_options options = { output, packed, &session->progress.progress };
 	struct error *error;
 
 	progress_line_begin(&session->progress);
@@ -89,30 +87,6 @@ static struct error *write_core(struct session *session, int fd, struct slim_siz
 	return error;
 }
 
-static struct error *write_packed(struct session *session, int output, struct slim_sizes *ret,
-				  uint64_t *ret_packed)
-{
-	_cleanup_(close) int fd = -1;
-	struct error *error = copies_open(&fd);
-
-	if (!error)
-		error = write_core(session, fd, ret);
-	if (error)
-		return error;
-	progress_line_begin(&session->progress);
-	error = pack_zstd(fd, output, &session->progress.progress, ret_packed);
-	progress_line_stop(&session->progress);
-	return error;
-}
-
-struct error *slim_core(struct session *session, int output, bool packed, struct slim_sizes *ret,
-			uint64_t *ret_packed)
-{
-	*ret_packed = 0;
-	return packed ? write_packed(session, output, ret, ret_packed)
-		      : write_core(session, output, ret);
-}
-
 static struct error *write_output(struct session *session, const struct slim_arguments *arguments,
 				  struct slim_sizes *ret)
 {
@@ -120,22 +94,20 @@ static struct error *write_output(struct session *session, const struct slim_arg
 	_cleanup_(close) int fd = -1;
 	const char *path = arguments->output;
 	char size[NUMBER_SIZE], core[NUMBER_SIZE];
-	uint64_t packed = 0;
 	struct error *error;
 
 	/* The core may be the file of that name: it stays until the new one is complete. */
 	if (output_file_begin_named(path, &file) < 0)
 		return errno == EEXIST ? error_create(ERROR_USAGE, "%s is not a regular file", path)
 				       : error_system("%s", path);
-	error = slim_core(session, file.fd, arguments->zstd || ends_with(path, ".zst"), ret,
-			  &packed);
+	error = slim_core(session, file.fd, arguments->zstd || ends_with(path, ".zst"), ret);
 	if (!error && (fd = output_file_complete(&file)) < 0)
 		error = error_system("the core cannot get its name");
 	if (error)
 		return error_code(error) == ERROR_SYSTEM ? error_wrap(error, "%s", path) : error;
 	session_note(session, "%s: %s bytes, of a core of %s%s", path,
-		     grouped(packed ? packed : ret->file, size), grouped(ret->core, core),
-		     packed ? "; packed" : "");
+		     grouped(ret->packed ? ret->packed : ret->file, size), grouped(ret->core, core),
+		     ret->packed ? "; packed" : "");
 	return NULL;
 }
 
@@ -183,7 +155,7 @@ static struct error *slim(struct session *session, const struct slim_arguments *
 	if (arguments->output)
 		TRY(write_output(session, arguments, &sizes));
 	else
-		TRY(write_core(session, -1, &sizes));
+		TRY(slim_core(session, -1, false, &sizes));
 	return arguments->audit ? write_audit(session, &sizes) : NULL;
 }
 

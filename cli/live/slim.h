@@ -13,9 +13,5 @@ extern const struct argp slim_parser; /* for the manual, too */
 /* heapcore slim [OPTIONS] CORE; returns the exit status. */
 int slim_main(int count, char **arguments);
 
-/*
- * Write a slim core of the one that the session has open to output, which is empty. *ret_packed is
- * its size in bytes if it is packed, else 0.
- */
-struct error *slim_core(struct session *session, int output, bool packed, struct slim_sizes *ret,
-			uint64_t *ret_packed);
+/* Write a slim core of the one that the session has open to output, which is empty. */
+struct error *slim_core(struct session *session, int output, bool packed, struct slim_sizes *ret);

@@ -196,13 +196,13 @@ static struct error *write_slim(struct session *session, int core, int output, b
 				uint64_t *ret_packed)
 {
 	_cleanup_(free) char *path = format_text("/proc/self/fd/%d", core);
-	struct slim_sizes sizes;
-
+	struct slim_sizes sizes = { 0 };
 	struct error *error;
 
 	TRY_MEMORY(path);
 	TRY(session_open(session, path));
-	error = slim_core(session, output, packed, &sizes, ret_packed);
+	error = slim_core(session, output, packed, &sizes);
+	*ret_packed = sizes.packed;
 	/* Doubts about its answers concern who asks for these. */
 	session_close(session);
 	return error;

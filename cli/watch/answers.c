@@ -61,13 +61,12 @@ static struct error *make_slim(struct session *session, const struct stored *sto
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
 	_cleanup_(free) char *path = stored_path(stored, "core.zst");
 	struct slim_sizes sizes;
-	uint64_t packed;
 	int fd;
 
 	TRY_MEMORY(path);
 	if (output_file_begin_named(path, &file) < 0)
 		return error_system("%s", path);
-	TRY(slim_core(session, file.fd, true, &sizes, &packed));
+	TRY(slim_core(session, file.fd, true, &sizes));
 	fd = output_file_complete(&file);
 	if (fd < 0 || unlink(core) < 0)
 		return error_system("%s", path);

@@ -255,6 +255,26 @@ class SlimTest(LiveTest):
         for column in "addresses", "structure", "zeros", "left_out":
             self.assertEqual(sum(row[column] for row in rows.values()), total[column])
 
+    def test_pages_of_placeholders_are_left_out(self):
+        """They are no memory to gdb, and heapcore says the same as of the whole core."""
+        program = self.compile("large_buffers", "large_buffers.c", flags=("-g", "-O1"))
+        process = self.start([program])
+        core = snap(process, self.path("core"))
+        slim = self.slim(core)
+        self.check_same(core, slim, "summarize used", "tree", "explain leaked",
+                        "summarize leaked")
+        packed = self.slim(core, "packed.zst")
+        self.check_same(core, packed, "summarize used")
+        self.check_same(core, self.slim(packed, "again.core"), "summarize used")
+        self.assertLess(os.path.getsize(packed), os.path.getsize(core) / 1000)
+        self.assertLess(os.stat(slim).st_blocks, os.stat(core).st_blocks / 3)
+        if not shutil.which("gdb"):
+            raise Skipped("there is no gdb")
+        show = ["-ex", "print holders->numbers[40000]", "-ex", "print holders->next == 0"]
+        said = run("gdb", "-q", "-nx", "-batch", *show, program, slim)
+        self.assertIn("Cannot access memory", said.stderr)
+        self.assertIn("$1 = 0", said.stdout)
+
     def test_what_is_missing_stays_missing(self):
         process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
                                            flags=("-pthread",))])

@@ -117,6 +117,8 @@ static uint64_t bytes_present(const struct core *core, const GElf_Phdr *header)
 	return rest < header->p_filesz ? rest : header->p_filesz;
 }
 
+enum { RIGHTS = RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE };
+
 static struct error *add_segment(struct core *core, size_t number, const GElf_Phdr *header)
 {
 	uint64_t end, present = bytes_present(core, header);
@@ -130,11 +132,15 @@ static struct error *add_segment(struct core *core, size_t number, const GElf_Ph
 			     number, (uint64_t)header->p_vaddr);
 		return NULL;
 	}
+	if ((header->p_flags & SEGMENT_CONTINUES) && core->image->segment_count > 0)
+		core->image->segment_count--;
+	if (header->p_type == SEGMENT_PLACEHOLDERS)
+		return image_add_placeholders(core->image, header->p_vaddr, end,
+					      header->p_flags & RIGHTS, (uint8_t)header->p_paddr);
 	present = MIN(present, header->p_memsz);
 	if (!take_bytes(core, present, "memory"))
 		present = 0;
-	return image_add_segment(core->image, header->p_vaddr, end,
-				 header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
+	return image_add_segment(core->image, header->p_vaddr, end, header->p_flags & RIGHTS,
 				 as_in_file ? REGION_FILE : REGION_CORE,
 				 core->bytes + (present ? header->p_offset : 0), present,
 				 held - present);
@@ -454,7 +460,8 @@ static struct error *read_headers(struct core *core, size_t count)
 		}
 		if (header.p_type == PT_LOAD || header.p_type == PT_NOTE)
 			need(core, header.p_offset, header.p_filesz);
-		if (header.p_type == PT_LOAD && header.p_memsz > 0)
+		if ((header.p_type == PT_LOAD || header.p_type == SEGMENT_PLACEHOLDERS) &&
+		    header.p_memsz > 0)
 			TRY(add_segment(core, i, &header));
 		else if (header.p_type == PT_NOTE)
 			TRY(read_notes(core, &header));
@@ -541,6 +548,11 @@ static uint64_t elf_claim(const uint8_t *bytes, size_t size)
 	memcpy(&header, bytes, sizeof(header));
 	elf_header_widen(&header);
 	each = elf_segment_size(&header);
+	sections = end_of(header.e_shoff, header.e_shnum + UINT64_C(1), elf_section_size(&header));
+	/* A slim core ends with them. */
+	if (header.e_phoff > size)
+		return MAX(end_of(header.e_phoff, header.e_phnum, each),
+			   header.e_shoff ? sections : 0);
 	if (end_of(header.e_phoff, 1, each) > size)
 		return 0;
 	segment = segment_at(&header, bytes, 0);
@@ -548,7 +560,6 @@ static uint64_t elf_claim(const uint8_t *bytes, size_t size)
 	claimed = end_of(header.e_phoff, count, each);
 	if (claimed > size)
 		return 0;
-	sections = end_of(header.e_shoff, header.e_shnum + UINT64_C(1), elf_section_size(&header));
 	if (header.e_shoff > 0 && claimed < sections)
 		claimed = sections;
 	for (uint64_t i = 0; i < count; i++) {
