@@ -565,6 +565,34 @@ def start_hunspell(run):
     return wait_until_idle(process.pid)
 
 
+def start_yaml(run):
+    lines = []
+    for i in range(ITEMS // 5):
+        lines += [f"item{i}:", f"  name: value {i} of {ITEMS}", f"  at: [{i}, {i + 1}]",
+                  f"  kept: &kept{i} {{ of: item{i // 2}, long: {'x' * (i % 60)} }}",
+                  f"  again: *kept{i}"]
+    # It waits for who reads what it writes.
+    process = run.open(str(run.write("load.yaml", "\n".join(lines) + "\n")))
+    return wait_until_idle(process.pid)
+
+
+JSONNET = f"""
+local item(i) = {{ name: "item" + i, double:: i * 2, text: "x" + self.double,
+                  at: [i, i + 1, self.name] }};
+local sum(i) = if i == 0 then 0 else sum(i - 1) + std.length(item(i).text);
+local all = {{ ["key" + i]: item(i) for i in std.range(1, {ITEMS // 25}) }};
+std.foldl(function(a, i) a + {{ ["sum" + i]: sum(i % 100), all: all["key" + (1 + i % 100)].at }},
+          std.range(1, {ITEMS * 100}), all)
+"""
+
+
+def start_jsonnet(run):
+    process = run.open(str(run.write("load.jsonnet", JSONNET)))
+    while int(processor_time(process.pid)[0]) < 200:
+        time.sleep(0.1)
+    return process.pid
+
+
 def start_ripgrep(run):
     run.write("patterns", "".join(
         f"(name{i}|x{i}+[a-z]{{2,{i % 5 + 3}}})$\n" for i in range(ITEMS // 25)))
@@ -1129,6 +1157,10 @@ PROGRAMS = (
             f"--disable-nls CXXFLAGS='{FLAGS}' CFLAGS='{FLAGS}' && {MAKE}",
             "src/tools/hunspell", start_hunspell, generate="autoreconf -fi",
             held_out=True),
+    Program("yaml-cpp", "yaml-cpp", "cmake -G 'Unix Makefiles' -S . -B made -DYAML_CPP_BUILD_TESTS=OFF "
+            f"-DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS='{FLAGS}' && {MAKE} -C made yaml-cpp-parse", "made/util/parse",
+            start_yaml, held_out=True),
+    Program("jsonnet", "jsonnet", f"{MAKE} OPT=-O2 jsonnet", "jsonnet", start_jsonnet, held_out=True),
     Program("ripgrep", "rust-ripgrep", "CARGO_PROFILE_RELEASE_DEBUG=2 "
             "cargo build -q -j2 --release", "target/release/rg",
             start_ripgrep, held_out=True),
