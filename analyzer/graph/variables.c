@@ -158,26 +158,6 @@ static struct variable of_static(struct finder *finder, uint64_t address)
 	return module ? of_module(finder, module, address) : of_mapping(finder, address);
 }
 
-/* The function whose frame the address is in, and how many frames called it. */
-static const char *find_function(struct finder *finder, const struct anchor *anchor,
-				 unsigned int *ret_depth)
-{
-	struct debug *debug = finder->input->debug;
-	const struct backtrace *calls = debug_backtrace(debug, anchor->thread);
-
-	for (size_t i = 0; calls && i < calls->count; i++) {
-		const struct frame *frame = &calls->frames[i];
-
-		if (frame->inlined || anchor->address < frame->stack_pointer ||
-		    anchor->address >= frame->end)
-			continue;
-		finder->last = (struct memory_range){ frame->stack_pointer, frame->end };
-		*ret_depth = (unsigned int)(calls->count - 1 - i);
-		return debug_frame_function(debug, frame);
-	}
-	return NULL;
-}
-
 static struct variable of_thread(const struct variables_input *input, const struct anchor *anchor,
 				 const char *what, enum lasting lasting)
 {
@@ -196,7 +176,10 @@ static struct variable of_stack(struct finder *finder, const struct anchor *anch
 {
 	unsigned int depth = 0;
 	const char *function =
-		anchor->thread == NO_THREAD ? NULL : find_function(finder, anchor, &depth);
+		anchor->thread == NO_THREAD
+			? NULL
+			: debug_function_around(finder->input->debug, anchor->thread,
+						anchor->address, &finder->last, &depth);
 	const char *stack = anchor->thread == NO_THREAD ? "a stack" : "the stack";
 	struct variable variable = of_thread(finder->input, anchor, function ? function : stack,
 					     function ? LASTING_FRAME : LASTING_WORDS);

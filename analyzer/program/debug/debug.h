@@ -125,6 +125,13 @@ const struct backtrace *debug_backtrace(struct debug *debug, uint32_t thread);
 const struct backtrace *debug_bare_backtrace(struct debug *debug, uint32_t thread);
 
 /*
+ * The function whose frame on the thread's stack the address is in, where that frame is, and how
+ * many frames called it; NULL: it is in none. What has a symbol needs no debug information.
+ */
+const char *debug_function_around(struct debug *debug, uint32_t thread, uint64_t address,
+				  struct memory_range *ret_frame, unsigned int *ret_depth);
+
+/*
  * The calls that return to these addresses, the innermost first, with what is inlined there; the
  * frames are to be freed.
  */

@@ -382,6 +382,46 @@ const struct backtrace *debug_bare_backtrace(struct debug *debug, uint32_t threa
 	return trace ? &trace->trace : NULL;
 }
 
+/* The function that a frame belongs to; its symbol is asked first, as name_frame() does. */
+static const char *function_of(struct debug *debug, struct frame frame, uint64_t address)
+{
+	Dwarf_Die scopes[MOST_SCOPES];
+	struct code_place place;
+	struct symbol symbol;
+	size_t count = 0;
+
+	if (!frame.function && debug_symbol(debug, address, &symbol))
+		frame.function = symbol.name;
+	if (!frame.function && code_place_find(debug, address, &place))
+		count = code_scopes(&place, scopes);
+	if (count > 0)
+		frame.function = debug_entry_name(debug, &scopes[count - 1]);
+	return debug_frame_function(debug, &frame);
+}
+
+const char *debug_function_around(struct debug *debug, uint32_t thread, uint64_t address,
+				  struct memory_range *ret_frame, unsigned int *ret_depth)
+{
+	const struct trace *trace = find_trace(debug, thread);
+	size_t count = trace ? trace->trace.count : 0, found = count;
+
+	*ret_depth = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct frame *frame = &trace->trace.frames[i];
+
+		if (frame->inlined)
+			continue;
+		*ret_depth += found < count;
+		if (found == count && address >= frame->stack_pointer && address < frame->end)
+			found = i;
+	}
+	if (found == count)
+		return NULL;
+	*ret_frame = (struct memory_range){ trace->trace.frames[found].stack_pointer,
+					    trace->trace.frames[found].end };
+	return function_of(debug, trace->trace.frames[found], trace->states[found].address);
+}
+
 const struct backtrace *debug_backtrace_of(struct debug *debug, const struct frame_state *saved)
 {
 	const struct trace *trace = debug_trace_of(debug, saved);
