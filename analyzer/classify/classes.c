@@ -4,6 +4,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/classify/cxx.h"
 #include "analyzer/classify/literal.h"
+#include "analyzer/classify/meta_object.h"
 #include "analyzer/classify/rtti.h"
 #include "analyzer/classify/type_names.h"
 
@@ -258,6 +259,11 @@ static void name_by_symbol(struct classes *classes, struct signature *signature)
 		return;
 	}
 	if (!debug_symbol(classes->debug, signature->address, &symbol)) {
+		names_set(&signature->names, meta_object_name(classes->image, signature->address));
+		if (signature->names.full) {
+			signature->kind = SIGNATURE_CLASS;
+			return;
+		}
 		debug_miss_names(classes->debug, signature->address);
 		names_set(&signature->names, place_text(classes, signature->address));
 		return;
