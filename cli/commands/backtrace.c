@@ -107,7 +107,7 @@ const struct command command_backtrace = {
 	.words = "[THREAD]",
 	.example = "backtrace 4711 --limit 20 --locals",
 	.description =
-		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows tasks of asyncio and tokio, async functions and timers of Node.js, coroutines of C++20 and fibers that have not ended: their calls, what each waits for, and the bytes that only it holds.",
+		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows tasks of asyncio and tokio, greenlets, async functions and timers of Node.js, coroutines of C++20 and fibers that have not ended: their calls, what each waits for, and the bytes that only it holds.",
 	.word = WORD_NUMBER,
 	.options = options,
 	.parse = backtrace_parse,

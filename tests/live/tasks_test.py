@@ -10,7 +10,7 @@ import re
 import shutil
 import unittest
 
-from harness import ask, end, LiveTest, rows, snap, tables
+from harness import ask, end, LiveTest, rows, run, snap, tables
 from script_stacks_test import PYTHONS
 
 PROGRAM = """
@@ -196,6 +196,55 @@ exports.ended = setTimeout(() => setImmediate(() => {
 """
 
 
+GREENLETS = """
+import gevent, gevent.event, greenlet, sys, traceback
+main = greenlet.getcurrent()
+class Own(greenlet.greenlet):
+    def run(self):
+        inner(7)
+def inner(number):
+    data = bytearray(100_000 + number)
+    main.switch()
+def numbers(number):
+    yield inner(number)
+def outer(number):
+    try:
+        raise KeyError(number)
+    except KeyError:
+        next(numbers(number))
+def nested():
+    other = greenlet.greenlet(outer)
+    kept.append(other)
+    other.switch(3)
+    inner(4)
+event = gevent.event.Event()
+def worker():
+    event.wait()
+kept = [greenlet.greenlet(outer) for number in range(3)]
+for number, one in enumerate(list(kept)):
+    one.switch(number)
+kept.append(greenlet.greenlet(nested))
+kept[-1].switch()
+kept.append(Own())
+kept[-1].switch()
+kept += [gevent.spawn(worker) for number in range(3)]
+gevent.sleep(0)
+never, ended = greenlet.greenlet(outer), greenlet.greenlet(lambda: 1)
+ended.switch()
+truth = {id(one): [f"{frame.name}:{frame.lineno}"
+                   for frame in reversed(traceback.extract_stack(one.gr_frame))]
+         for one in [*kept, gevent.get_hub()]}
+with open(sys.argv[1], "w") as file:
+    print(truth, file=file)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def has_gevent():
+    return run("/usr/bin/python3", "-c", "import gevent").returncode == 0
+
+
 def read_tasks(core):
     """By address: name, class, what it waits for, its calls, bytes."""
     found = {}
@@ -297,6 +346,24 @@ class TasksTest(LiveTest):
         self.assertEqual(sorted(names), 5 * ["fetch"] + 5 * ["handler"] + timers * ["tick"])
         self.assertEqual((kinds.count("Timer"), kinds.count("Async function")), (timers, 10))
         self.assertEqual(timers, 3)
+
+    @unittest.skipUnless(has_gevent(), "there is no gevent")
+    def test_greenlets_wait_in_the_calls_that_they_say(self):
+        core, truth = self.core_of_script("/usr/bin/python3", GREENLETS)
+        with open(truth, encoding="utf-8") as file:
+            said = ast.literal_eval(file.read())
+        found = {int(row["task"], 16): [] for row in rows("task", core, "backtrace", "--tasks")
+                 if row["kind"] == "Greenlet"}
+        calls = None
+        for line in ask("-q", core, "backtrace", "--tasks").stdout.splitlines():
+            head = re.match(r"Greenlet 0x([0-9a-f]+) \(.*\), waiting", line)
+            call = re.match(r"python #\d+ in (\S+) at .*:(\d+)", line)
+            if head:
+                calls = found[int(head[1], 16)]
+            elif call:
+                calls.append(f"{call[1].rsplit('.', 1)[-1]}:{call[2]}")
+        self.assertEqual(found, said)
+        self.assertEqual(len(said), 10)
 
     def test_programs_without_fibers_say_so(self):
         core, _ = self.core_of_script("/usr/bin/python3",

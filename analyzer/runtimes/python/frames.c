@@ -44,6 +44,8 @@ struct reading {
 	const struct python_layout *layout;
 	const struct frame_visitor *visitor;
 	uint64_t self; /* the thread's pthread_self(); 0: of any thread */
+	/* The calls are of a greenlet: what frames they had on the thread's stack is not there. */
+	bool is_apart;
 	struct error *error;
 };
 
@@ -513,8 +515,32 @@ static void visit_all(struct reading *reading, uint64_t frame)
 			visit_locals(reading, frame, code);
 		if (!view_word(&reading->view, frame + reading->layout->back, &frame))
 			frame = 1; /* nothing is there */
+		if (reading->is_apart && program_find_stack(reading->program, frame))
+			break;
 		frame = frame == 1 ? frame : skip_entries(reading, frame);
 	}
+}
+
+struct error *python_frames_visit_greenlet(const struct python_threads *threads,
+					   struct python_types *types,
+					   const struct program *program, uint64_t object,
+					   const struct frame_visitor *visitor)
+{
+	enum { FRAME = 24 };
+	struct reading reading = {
+		.view = { types->image },
+		.types = types,
+		.program = program,
+		.layout = threads->layout,
+		.visitor = visitor,
+		.is_apart = true,
+	};
+
+	/* From 3.11 on the object leads to the frame, which it was before. */
+	if (threads->layout->line_table != LINES_LOCATED ||
+	    view_word(&reading.view, object + FRAME, &object))
+		visit_all(&reading, object);
+	return reading.error;
 }
 
 struct error *python_threads_visit(struct python_threads *threads, struct python_types *types,

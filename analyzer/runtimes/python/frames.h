@@ -67,6 +67,12 @@ struct error *python_frames_visit_coroutine(const struct python_threads *threads
 					    uint64_t size, uint64_t number,
 					    const struct frame_visitor *visitor);
 
+/* Visit the calls of a greenlet, from the frame object on that it waits in; likewise. */
+struct error *python_frames_visit_greenlet(const struct python_threads *threads,
+					   struct python_types *types,
+					   const struct program *program, uint64_t object,
+					   const struct frame_visitor *visitor);
+
 /* The object that a coroutine waits for; 0: none, or it is not known. Otherwise likewise. */
 uint64_t python_frames_awaited(const struct python_threads *threads, struct python_types *types,
 			       uint64_t object, uint64_t size);

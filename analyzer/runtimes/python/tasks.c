@@ -5,6 +5,9 @@
  *
  * which are found by the coroutine. That awaits another one, and the last one an object of C: an
  * iterator or a wrapper, behind whose head the future, or one more coroutine or generator, stands.
+ *
+ * Greenlets, from 2.0 on: behind its head, a greenlet has weak references, a dictionary, and the
+ * address of the rest, which has the frame object that it waits in (src/greenlet/greenlet.cpp).
  */
 #include "analyzer/runtimes/python/objects.h"
 #include "analyzer/runtimes/python/space.h"
@@ -24,7 +27,10 @@ struct task_reader {
 	struct view view;
 	struct python *python;
 	const struct task_visitor *visitor;
-	uint32_t classes[MOST_CLASSES]; /* their numbers */
+	struct task_class {
+		uint32_t number;
+		bool is_greenlet;
+	} classes[MOST_CLASSES];
 	size_t class_count;
 };
 
@@ -55,34 +61,46 @@ static uint64_t size_of(const struct python *python, uint64_t object)
 	return allocation_range_near(index, allocation_find(index, object), &hint).end - object;
 }
 
-static bool is_task_class(void *data, const char *name)
+static bool has_name(void *data, const char *name)
 {
-	return strcmp(name, "_asyncio.Task") == 0;
+	return strcmp(name, data) == 0;
 }
 
 static struct error *find_classes(struct task_reader *reader)
 {
+	static const char *const names[] = { "_asyncio.Task", "greenlet.greenlet" };
 	struct python_types *types = &reader->python->types;
 
 	for (uint32_t i = 0; i < types->list.count && reader->class_count < MOST_CLASSES; i++) {
 		const char *name = python_types_name(types, i);
 
 		TRY_MEMORY(name);
-		if (is_task_class(NULL, name) ||
-		    python_types_visit_bases(types, i, is_task_class, NULL))
-			reader->classes[reader->class_count++] = i + 1;
+		for (size_t j = 0; j < COUNT_OF(names); j++)
+			if (reader->class_count < MOST_CLASSES &&
+			    (strcmp(names[j], name) == 0 ||
+			     python_types_visit_bases(types, i, has_name, (void *)names[j])))
+				reader->classes[reader->class_count++] =
+					(struct task_class){ i + 1, j > 0 };
 	}
+	return NULL;
+}
+
+/* NULL: it is neither a task nor a greenlet. */
+static const struct task_class *task_class_of(const struct task_reader *reader, allocation_id id)
+{
+	uint32_t number = python_number_of(reader->python, id);
+
+	for (size_t i = 0; number && i < reader->class_count; i++)
+		if (reader->classes[i].number == number)
+			return &reader->classes[i];
 	return NULL;
 }
 
 static bool is_task(const struct task_reader *reader, allocation_id id)
 {
-	uint32_t number = python_number_of(reader->python, id);
+	const struct task_class *class = task_class_of(reader, id);
 
-	for (size_t i = 0; number && i < reader->class_count; i++)
-		if (reader->classes[i] == number)
-			return true;
-	return false;
+	return class && !class->is_greenlet;
 }
 
 /* The place of the coroutine in the task, or 0. */
@@ -197,6 +215,44 @@ static struct error *visit_task(struct task_reader *reader, allocation_id id)
 	return reader->visitor->end(reader->visitor->frames.data);
 }
 
+/* The first frame object behind the rest's start is the one that it waits in; 0: it does not. */
+static uint64_t find_waiting(struct task_reader *reader, uint64_t greenlet)
+{
+	enum { REST = HEAD + 2 * WORD, MOST_REST = 192 };
+	uint64_t rest, word;
+	allocation_id id;
+
+	if (!view_word(&reader->view, greenlet + REST, &rest) || rest % WORD != 0)
+		return 0;
+	for (uint64_t at = 0; at < MOST_REST && view_word(&reader->view, rest + at, &word);
+	     at += WORD) {
+		const struct python_type *type = object_at(reader->python, word, &id);
+
+		if (type && type->kind == PYTHON_FRAME)
+			return word;
+	}
+	return 0;
+}
+
+static struct error *visit_greenlet(struct task_reader *reader, allocation_id id)
+{
+	struct python *python = reader->python;
+	struct runtime_task task = {
+		.kind = "Greenlet",
+		.id = id,
+		.address = python_object_at(python, id),
+		.class_name = class_of(reader, id),
+	};
+	uint64_t frame = find_waiting(reader, task.address);
+
+	if (!frame)
+		return NULL;
+	TRY(reader->visitor->task(reader->visitor->frames.data, &task));
+	TRY(python_frames_visit_greenlet(&python->threads, &python->types, python->space.program,
+					 frame, &reader->visitor->frames));
+	return reader->visitor->end(reader->visitor->frames.data);
+}
+
 static struct error *do_nothing(uint64_t state, void *data)
 {
 	return NULL;
@@ -216,8 +272,12 @@ struct error *python_visit_tasks(struct object_space *space, const struct task_v
 	if (!python->threads.layout)
 		return NULL;
 	TRY(find_classes(&reader));
-	bitmap_for_each(id, allocation_used(space->index))
-		if (is_task(&reader, (allocation_id)id))
-			TRY(visit_task(&reader, (allocation_id)id));
+	bitmap_for_each(id, allocation_used(space->index)) {
+		const struct task_class *class = task_class_of(&reader, (allocation_id)id);
+
+		if (class)
+			TRY(class->is_greenlet ? visit_greenlet(&reader, (allocation_id)id)
+					       : visit_task(&reader, (allocation_id)id));
+	}
 	return NULL;
 }
