@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAXIMUM_COLUMNS = 28 };
+enum { MAXIMUM_COLUMNS = 32 };
 
 enum value_kind {
 	VALUE_COUNT,

@@ -219,8 +219,9 @@ struct summary_writer {
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Signature {signature}[ ({name})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity}[ at offset {offset}] have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
-	{ "signature", VALUE_ADDRESS }, { "name", VALUE_TEXT }, { "several named", VALUE_TEXT },
+	"[Class {class} has][Signature {known by}[ ({known as})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity}[ at offset {offset}] have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
+	{ "signature", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
+	{ "name", VALUE_TEXT, .reader = FOR_PROGRAMS }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
 	{ "match", VALUE_BYTES }, { "blocks of", VALUE_TEXT }, { "block size", VALUE_BYTES },
 	{ "identity", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "group", VALUE_TEXT },
@@ -231,6 +232,9 @@ static const struct table kind_table = TABLE(
 	{ "least", VALUE_BYTES, .reader = FOR_PEOPLE },
 	{ "most", VALUE_BYTES, .reader = FOR_PEOPLE },
 	{ "each", VALUE_BYTES, .reader = FOR_PEOPLE },
+	{ "class", VALUE_TEXT, .reader = FOR_PEOPLE },
+	{ "known by", VALUE_ADDRESS, .reader = FOR_PEOPLE },
+	{ "known as", VALUE_TEXT, .reader = FOR_PEOPLE },
 	{ "others", VALUE_COUNT, .reader = FOR_PEOPLE });
 
 static bool is_within_limit(struct summary_writer *writer)
@@ -340,6 +344,17 @@ static void set_sizes(struct report *report, const struct kind_group *group,
 	report_set(report, "most", sizes->most);
 }
 
+static void set_class(struct report *report, const struct kind_group *group, uint64_t signature)
+{
+	bool is_class = group->name && rows_is_class_number(signature);
+
+	report_set(report, "class", VALUE_IF(is_class, group->name));
+	report_set(report, "known by", VALUE_IF(!is_class, signature));
+	report_set(report, "known as", VALUE_IF(!is_class, group->name));
+	report_set(report, "signature", signature);
+	report_set(report, "name", group->name);
+}
+
 static struct error *write_head(struct summary_writer *writer, const struct kind_group *group,
 				const struct kind_line *lines)
 {
@@ -356,9 +371,10 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 		TRY(find_makers(writer, lines, &makers));
 	switch ((int)group->by) {
 	case BY_SIGNATURE:
-		report_set(report, group->count > 1 ? "several named" : "name", group->name);
 		if (group->count == 1)
-			report_set(report, "signature", name.signature);
+			set_class(report, group, name.signature);
+		else
+			report_set(report, "several named", group->name);
 		break;
 	case BY_PATTERN:
 		if (pattern_is_text(name.pattern)) {

@@ -464,30 +464,28 @@ static void describe_nowhere(struct report *report, uint64_t address)
 	report_single(report, &table, address);
 }
 
-#define ADDRESS_TABLE(name, sentence)                                                              \
-	TABLE(name, sentence, { "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },           \
-	      { "what", VALUE_TEXT }, { "start", VALUE_ADDRESS }, { "size", VALUE_BYTES },         \
-	      { "signature", VALUE_ADDRESS }, { "class", VALUE_TEXT }, { "identity", VALUE_TEXT }, \
-	      { "at offset", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "part", VALUE_TEXT },   \
-	      { "arena", VALUE_TEXT }, { "allocator", VALUE_TEXT }, { "thread", VALUE_NUMBER },    \
-	      { "in use", VALUE_TEXT }, { "path", VALUE_TEXT }, { "name", VALUE_TEXT },            \
-	      { "source", VALUE_TEXT }, { "known", VALUE_TEXT }, TYPE_COLUMNS,                     \
+#define ADDRESS_TABLE(name, sentence)                                                           \
+	TABLE(name, sentence, { "address", VALUE_ADDRESS }, { "offset", VALUE_ADDRESS },        \
+	      { "what", VALUE_TEXT }, { "start", VALUE_ADDRESS }, { "size", VALUE_BYTES },      \
+	      CLASS_COLUMNS("class"), { "pattern", VALUE_TEXT }, { "part", VALUE_TEXT },        \
+	      { "arena", VALUE_TEXT }, { "allocator", VALUE_TEXT }, { "thread", VALUE_NUMBER }, \
+	      { "in use", VALUE_TEXT }, { "path", VALUE_TEXT }, { "name", VALUE_TEXT },         \
+	      { "source", VALUE_TEXT }, { "known", VALUE_TEXT }, TYPE_COLUMNS,                  \
 	      { "contents", VALUE_MEMORY })
 
-#define ADDRESS_SENTENCE                                                        \
-	"Address {address} is at offset {offset} of\n"                          \
-	"{what} at {start} of size {size}"                                      \
-	"[\n... with signature {signature}][({class})]"                         \
-	"[\n... with identity {identity} at offset {at offset}]"                \
-	"[\n... in the {arena} arena of {allocator}, but not in an allocation]" \
-	"[\n... of thread {thread}]"                                            \
-	"[\n... {in use}]"                                                      \
-	"[\n... mapped from {path}]"                                            \
-	"[\n... which is {name}]"                                               \
-	"[\n... compiled from {source}]"                                        \
-	"[\n... {known}]"                                                       \
-	"[\nThis allocation matches pattern {pattern}.]"                        \
-	"[\nIt is {part}.]" TYPE_SENTENCE "[\n{contents}]"
+#define ADDRESS_SENTENCE                                                                          \
+	"Address {address} is at offset {offset} of\n"                                            \
+	"{what} at {start} of size {size}" KIND_SENTENCE(                                         \
+		"\n... ") "[\n... with identity {identity} at offset {at offset}]"                \
+			  "[\n... in the {arena} arena of {allocator}, but not in an allocation]" \
+			  "[\n... of thread {thread}]"                                            \
+			  "[\n... {in use}]"                                                      \
+			  "[\n... mapped from {path}]"                                            \
+			  "[\n... which is {name}]"                                               \
+			  "[\n... compiled from {source}]"                                        \
+			  "[\n... {known}]"                                                       \
+			  "[\nThis allocation matches pattern {pattern}.]"                        \
+			  "[\nIt is {part}.]" TYPE_SENTENCE "[\n{contents}]"
 
 static const struct table address_table = ADDRESS_TABLE("address", ADDRESS_SENTENCE "\n");
 

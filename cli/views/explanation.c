@@ -23,8 +23,9 @@ enum { SHOWN_REFERRERS = 4, SHOWN_LINKS = PATH_END - 1 };
 	TABLE(name, sentence, LINK_COLUMNS("address"), { "tainted", VALUE_TEXT }, \
 	      { "field", VALUE_TEXT })
 
-#define LINK_SENTENCE \
-	"[ of type {type}][ with signature {signature}][({name})][ with identity {identity} at offset {at offset}][ matching %{pattern}]"
+#define LINK_SENTENCE                      \
+	"[ of type {type}]" KIND_SENTENCE( \
+		" ") "[ with identity {identity} at offset {at offset}][ matching %{pattern}]"
 
 /* NULL where none is known, or a class says more. */
 static const char *find_type(const struct describer *describer, allocation_id id)
@@ -48,7 +49,8 @@ static void report_link(struct describer *describer, allocation_id id)
 
 	report_add(describer->report, allocation_start(index, id), allocation_size(index, id));
 	if (type)
-		report_add(describer->report, ABSENT, ABSENT, ABSENT, ABSENT);
+		report_add(describer->report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT,
+			   ABSENT);
 	else
 		rows_kind(describer->report, describer->analysis, &describer->selection->query, id);
 	report_add(describer->report, pattern == NO_PATTERN ? NULL : pattern_name(pattern), type);
@@ -288,7 +290,8 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 	report_add(report, allocation_start(index, path->ids[path->count - 1]),
 		   direct ? "directly" : "indirectly", packed ? packed : word);
 	if (direct)
-		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
+		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT,
+			   ABSENT, ABSENT, ABSENT);
 	else
 		report_link(describer, path->ids[0]);
 	report_end_row(report);

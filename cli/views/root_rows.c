@@ -44,6 +44,8 @@ static char *root_text(const struct analysis *analysis, kind_key key,
 		return format_text("pattern %%%s", text);
 	if (name.by == BY_TYPE)
 		return format_text("type %s", text);
+	if (text && rows_is_class_number(name.signature))
+		return format_text("class %s", text);
 	if (text)
 		return format_text("signature 0x%" PRIx64 " (%s)", name.signature, text);
 	return format_text("signature 0x%" PRIx64, name.signature);

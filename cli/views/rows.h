@@ -46,10 +46,30 @@ void rows_text(struct report *report, const char *text);
 /* The noun for members of the query's set, in the plural. */
 const char *rows_noun(const struct set_query *query);
 
-/* The signature with its name, and the identity word with its offset; absent if there is none. */
-#define KIND_COLUMNS                                                    \
-	COLUMN("signature", VALUE_ADDRESS), COLUMN("name", VALUE_TEXT), \
-		COLUMN("identity", VALUE_TEXT), COLUMN("at offset", VALUE_ADDRESS)
+/*
+ * True if it is the number of a class in a table of heapcore's own, which no program knows: no
+ * memory is so low. People read its name alone.
+ */
+static inline bool rows_is_class_number(uint64_t signature)
+{
+	return signature != 0 && signature < 1 << 16;
+}
+
+/*
+ * For people the class, or the signature with its name; for programs these two; and the identity
+ * word with its offset; absent if there is none.
+ */
+#define KIND_COLUMNS CLASS_COLUMNS("name")
+#define CLASS_COLUMNS(name)                                                                   \
+	{ "of class", VALUE_TEXT, .reader = FOR_PEOPLE },                                     \
+		{ "known by", VALUE_ADDRESS, .reader = FOR_PEOPLE },                          \
+		{ "known as", VALUE_TEXT, .reader = FOR_PEOPLE },                             \
+		{ "signature", VALUE_ADDRESS, .reader = FOR_PROGRAMS },                       \
+		{ name, VALUE_TEXT, .reader = FOR_PROGRAMS }, COLUMN("identity", VALUE_TEXT), \
+		COLUMN("at offset", VALUE_ADDRESS)
+
+#define KIND_SENTENCE(between) \
+	"[" between "of class {of class}][" between "with signature {known by}][({known as})]"
 
 /* Write the values of KIND_COLUMNS. */
 void rows_kind(struct report *report, const struct analysis *analysis,
@@ -63,11 +83,10 @@ void rows_kind(struct report *report, const struct analysis *analysis,
 	COLUMN("state", VALUE_TEXT), COLUMN("address", VALUE_ADDRESS), \
 		COLUMN("size", VALUE_BYTES), KIND_COLUMNS, COLUMN("retained", VALUE_BYTES)
 
-#define ALLOCATION_SENTENCE                                      \
-	"{state} allocation at {address} of size {size}"         \
-	"[\n... with signature {signature}][({name})]"           \
-	"[\n... with identity {identity} at offset {at offset}]" \
-	"[\n... retaining 0x{retained} ({retained,}) bytes]"
+#define ALLOCATION_SENTENCE                                                        \
+	"{state} allocation at {address} of size {size}" KIND_SENTENCE(            \
+		"\n... ") "[\n... with identity {identity} at offset {at offset}]" \
+			  "[\n... retaining 0x{retained} ({retained,}) bytes]"
 
 void rows_allocation(struct report *report, const struct analysis *analysis,
 		     const struct set_query *query, allocation_id id, const char *state);

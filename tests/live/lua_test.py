@@ -104,6 +104,16 @@ class LuaCases:
                          1 + HANDLERS + LOST)
         self.assertEqual(functions[f"function {self.script}:{line_of('function answer')}"], 1)
 
+    def test_a_class_is_told_by_its_name_alone(self):
+        """Numbers that heapcore gives classes are for programs."""
+        said = harness.ask(self.core, "summarize", "used", "string").stdout
+        self.assertRegex(said, "(?m)^Class string has ")
+        row = harness.rows("group", self.core, "summarize", "used", "string")[0]
+        self.assertEqual((row["name"], int(row["signature"], 16) < 1 << 16), ("string", True))
+        listed = harness.ask(self.core, "list", "used", "string").stdout
+        self.assertIn("\n... of class string\n", listed)
+        self.assertNotIn("signature", listed)
+
     def test_garbage_is_what_the_collector_frees(self):
         found = {row["state"]: row["n"] for row in self.select(
             "SELECT state, count(*) AS n FROM allocation WHERE class = 'Session' GROUP BY state")}
