@@ -101,14 +101,6 @@ static error_t add_given(struct options *options, const char *text, bool is_file
 		       : 0;
 }
 
-/* Report a usage error; its text is escaped. */
-static error_t refuse(struct argp_state *state, struct error *error)
-{
-	argp_error(state, "%s", error_message(error));
-	error_destroy(error);
-	return EINVAL;
-}
-
 static error_t parse_colour(struct argp_state *state, const char *word)
 {
 	static const char *const words[] = {
@@ -124,7 +116,8 @@ static error_t parse_colour(struct argp_state *state, const char *word)
 		options->colour = (enum colour)i;
 		return 0;
 	}
-	return refuse(state, error_wrap(error_not(word, "'auto', 'always' or 'never'"), "--color"));
+	return switch_refuse(state,
+			     error_wrap(error_not(word, "'auto', 'always' or 'never'"), "--color"));
 }
 
 static error_t add_compared(struct options *options, const char *path)
@@ -138,7 +131,7 @@ static error_t check_folder(struct argp_state *state, const char *path)
 
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 		return 0;
-	return refuse(state, error_not(path, "a folder"));
+	return switch_refuse(state, error_not(path, "a folder"));
 }
 
 static error_t set_maximum_memory(struct argp_state *state, const char *word)
@@ -148,7 +141,7 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 
 	if (!error && options->maximum_memory == 0)
 		error = error_create(ERROR_USAGE, "0 bytes are no memory");
-	return error ? refuse(state, error_wrap(error, "--max-memory")) : 0;
+	return error ? switch_refuse(state, error_wrap(error, "--max-memory")) : 0;
 }
 
 /* True if the command may stand in front of CORE. */
@@ -261,7 +254,7 @@ static error_t set_threads(struct argp_state *state, const char *word)
 	if (!error && (number == 0 || number > MOST_LOOP_THREADS))
 		error = error_create(ERROR_USAGE, "%s is not in 1 to %d", word, MOST_LOOP_THREADS);
 	options->threads = (unsigned int)number;
-	return error ? refuse(state, error_wrap(error, "--threads")) : 0;
+	return error ? switch_refuse(state, error_wrap(error, "--threads")) : 0;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -134,13 +134,6 @@ static const struct argp_option OPTIONS[] = {
 	{ 0 },
 };
 
-static error_t refuse(struct argp_state *state, struct error *error)
-{
-	argp_error(state, "%s", error_message(error));
-	error_destroy(error);
-	return EINVAL;
-}
-
 static struct error *add_tag(const char ***list, size_t *count, const char *text)
 {
 	TRY(tag_check(text));
@@ -253,7 +246,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		if (!kept)
 			return ARGP_ERR_UNKNOWN;
 	}
-	return error ? refuse(state, error) : 0;
+	return error ? switch_refuse(state, error) : 0;
 }
 
 const struct argp fleet_parser = {

@@ -202,6 +202,13 @@ bool switch_keep(const struct argp_option *options, int key, const char *value, 
 	return true;
 }
 
+error_t switch_refuse(struct argp_state *state, struct error *error)
+{
+	argp_error(state, "%s", error_message(error));
+	error_destroy(error);
+	return EINVAL;
+}
+
 static struct error *take_value(struct parser *parser, int key, const char *value)
 {
 	const struct command *command = parser->command;

@@ -35,6 +35,9 @@ struct error *switches_parse(const struct command *command, char *const *words, 
 bool switch_keep(const struct argp_option *options, int key, const char *value, void *arguments,
 		 struct error **ret_error);
 
+/* Let argp say what is wrong, and end the program. */
+error_t switch_refuse(struct argp_state *state, struct error *error);
+
 /* The option that word, with its `--` or `/`, stands for, or NULL. */
 const struct argp_option *switch_find(const struct command *command, const char *word);
 

@@ -95,11 +95,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		if (!kept)
 			return ARGP_ERR_UNKNOWN;
 	}
-	if (!error)
-		return 0;
-	argp_error(state, "%s", error_message(error));
-	error_destroy(error);
-	return EINVAL;
+	return error ? switch_refuse(state, error) : 0;
 }
 
 const struct argp serve_parser = {

@@ -42,11 +42,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	const char **words[] = { &options->process, &options->name, &options->signal };
 	struct error *error = NULL;
 
-	if (switch_keep(OPTIONS, key, argument, options, &error)) {
-		if (error)
-			argp_error(state, "%s", error_message(error));
-		return 0;
-	}
+	if (switch_keep(OPTIONS, key, argument, options, &error))
+		return error ? switch_refuse(state, error) : 0;
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (state->arg_num >= COUNT_OF(words))
