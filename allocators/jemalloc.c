@@ -228,5 +228,5 @@ const struct allocator allocator_jemalloc = {
 	.spare = jemalloc_visit_spare,
 	.noting = &jemalloc_noting,
 	FILL_SLOTS(jemalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, lives_in, tell, visit_structure, wrote),
+		   free_kind, size_fits, lives_in, tell, visit_structure),
 };

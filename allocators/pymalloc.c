@@ -347,13 +347,6 @@ static struct error *pymalloc_visit_structure(const struct heap *base, program_r
 	return NULL;
 }
 
-/* Links of free blocks are addresses. */
-static bool pymalloc_wrote(const struct heap *heap, struct block block, uint64_t offset,
-			   uint64_t word)
-{
-	return false;
-}
-
 const struct allocator allocator_pymalloc = {
 	.name = "pymalloc",
 	.summary = "CPython's allocator for small objects, 2.7 to 3.14",
@@ -364,5 +357,5 @@ const struct allocator allocator_pymalloc = {
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct pymalloc_heap),
 	FILL_SLOTS(pymalloc, open, close, walk, arena_count, arena, lives_in, free_kind,
-		   visit_units, tell, tell_used, visit_structure, wrote),
+		   visit_units, tell, tell_used, visit_structure),
 };

@@ -363,7 +363,6 @@ extern const struct noting jemalloc_noting;
 
 struct error *jemalloc_visit_structure(const struct heap *base, program_range_visitor *visit,
 				       void *data);
-bool jemalloc_wrote(const struct heap *base, struct block block, uint64_t offset, uint64_t word);
 
 /*
  * tell.c: addresses in words.

@@ -43,9 +43,3 @@ struct error *jemalloc_visit_structure(const struct heap *base, program_range_vi
 	}
 	return NULL;
 }
-
-/* Bitmaps and caches tell which blocks are free: nothing is written into these. */
-bool jemalloc_wrote(const struct heap *base, struct block block, uint64_t offset, uint64_t word)
-{
-	return false;
-}

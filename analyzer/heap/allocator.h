@@ -210,9 +210,9 @@ struct allocator {
 	struct error *(*visit_structure)(const struct heap *heap, program_range_visitor *visit,
 					 void *data);
 	/*
-	 * Required with visit_structure: true if the word at this offset of the free block, which
-	 * is no address, is what it wrote there. It must follow from what is known without the
-	 * word, so that no remains of the program's are taken for it.
+	 * With visit_structure: true if the word at this offset of the block, which is no address,
+	 * is what it wrote there while the block was free. It must follow from what is known
+	 * without the word, so that no remains of the program's are taken for it. NULL: nothing is.
 	 */
 	bool (*wrote)(const struct heap *heap, struct block block, uint64_t offset, uint64_t word);
 	/*

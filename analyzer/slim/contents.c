@@ -255,14 +255,16 @@ static inline bool redact_text(const struct slim_rules *rules, uint64_t word, ui
 	return true;
 }
 
-/* Words that the allocator leaves in a free block stand at its ends. */
+/* Words that the allocator leaves in a free block stand at its ends; one may stay once it is used.
+ */
 static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t word)
 {
 	uint64_t offset = address - span->block.start;
 	const struct heap *heap = span->heap;
 
-	return span->block.state != BLOCK_USED && heap && heap->allocator->wrote &&
-	       (offset <= WORD || offset == span->block.size - WORD) &&
+	return heap && heap->allocator->wrote &&
+	       ((offset <= WORD && span->block.state != BLOCK_USED) ||
+		offset == span->block.size - WORD) &&
 	       heap->allocator->wrote(heap, span->block, offset, word);
 }
 

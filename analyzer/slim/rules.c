@@ -173,7 +173,7 @@ static bool half_misleads(const struct slim_rules *rules, uint64_t half)
 /* One of a few is no address in any process. */
 static void choose_placeholders(struct slim_rules *rules)
 {
-	static const uint32_t halves[] = { 0xa5a5a5a5, 0xb6b6b6b6, 0xc7c7c7c7, 0xd8d8d8d8 };
+	static const uint32_t halves[] = { 0xb5b5b5b5, 0xb6b6b6b6, 0xc7c7c7c7, 0xd8d8d8d8 };
 	/* Programs that are not moved have three letters, but no three digits, as an address. */
 	static const char letters[] = "xeaotn0";
 
