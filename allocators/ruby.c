@@ -279,6 +279,48 @@ static bool ruby_tell(const struct heap *base, uint64_t address, char *ret, size
 	return true;
 }
 
+/* Flags of objects, which say that a slot is used. */
+static struct error *visit_page(struct view *view, const struct ruby_page *page,
+				program_range_visitor *visit, void *data)
+{
+	enum { WORD = 8 };
+	uint64_t heap_page, flags;
+
+	if (!view_word(view, page->address, &heap_page))
+		return NULL;
+	TRY(visit(data, heap_page, WORD));
+	for (uint64_t slot = page->first_slot; slot < ruby_slots_end(page); slot += page->slot_size)
+		if (view_word(view, slot, &flags) && (flags & RUBY_TYPE_BITS))
+			TRY(visit(data, slot, WORD));
+	return NULL;
+}
+
+static struct error *visit_transient(struct view *view, const struct ruby_transient *transient,
+				     program_range_visitor *visit, void *data)
+{
+	enum { OWNER = 8 };
+	struct ruby_piece piece;
+
+	TRY(visit(data, transient->address, RUBY_TRANSIENT_HEAD));
+	for (uint32_t at = 0;
+	     at < transient->used && ruby_read_piece(view, transient->address, at, &piece);
+	     at += RUBY_TRANSIENT_HEAD + piece.size)
+		TRY(visit(data, piece.start - RUBY_TRANSIENT_HEAD, OWNER));
+	return NULL;
+}
+
+static struct error *ruby_visit_structure(const struct heap *base, program_range_visitor *visit,
+					  void *data)
+{
+	struct view view = { of(base)->context.image };
+
+	array_for_each(page, &of(base)->pages.list)
+		TRY(visit_page(&view, page, visit, data));
+	array_for_each(transient, &of(base)->transients.list)
+		TRY(visit_transient(&view, transient, visit, data));
+	return NULL;
+}
+
 const struct allocator allocator_ruby = {
 	.name = "ruby",
 	.summary = "slots of Ruby's objects, 2.7 to 4.0, and the transient heap",
@@ -288,5 +330,6 @@ const struct allocator allocator_ruby = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct ruby_heap),
-	FILL_SLOTS(ruby, open, close, walk, arena_count, arena, free_kind, visit_units, tell),
+	FILL_SLOTS(ruby, open, close, walk, arena_count, arena, free_kind, visit_units, tell,
+		   visit_structure),
 };

@@ -277,6 +277,18 @@ class Paths(harness.LiveTest):
         said = harness.ask("-q", "--no-content", self.core, "explain", address).stdout
         self.assertIn("The program reaches it as App::SESSIONS[...]\n", said)
 
+    def test_a_slim_core_has_the_same_paths(self):
+        """All but for symbols that the program made, and numbers."""
+        slim = self.path("slim.core")
+        harness.ask("slim", "-q", self.core, "-o", slim)
+        question = "SELECT address, class, path(address) AS path FROM object"
+        whole, without = (harness.tables(core, "--no-content", "sql", question)["result"]
+                          for core in (self.core, slim))
+        self.assertEqual(len(whole), len(without))
+        differ = [(row, other) for row, other in zip(whole, without) if row != other]
+        self.assertEqual(differ, [])
+        self.assertGreater(len([row for row in without if "App::" in (row["path"] or "")]), 1000)
+
     def test_the_best_way_is_in_the_words_of_the_program(self):
         address = self.evaluate('App::SESSIONS["s7"]')["address"]
         said = harness.ask("-q", self.core, "explain", hex(address)).stdout

@@ -174,6 +174,19 @@ class SlimTest(LiveTest):
             self.assertRegex(said, r"wait_for .*secrets\.php:")
             self.assertIn("Account", ask("--no-content", path, "objects").stdout)
 
+    def test_no_secret_is_left_of_ruby(self):
+        core, slim = self.check_script(
+            "ruby", "secrets.rb",
+            [bytes, lambda secret: secret[::-1], lambda secret: secret.hex().encode(),
+             lambda secret: str(int.from_bytes(secret[:8], "little", signed=True)).encode()],
+            "objects", "list leakroots", "backtrace --locals", "count anchored", "count garbage",
+            "explain used Account --limit 3")
+        for path in core, slim:
+            said = ask("--no-content", path, "summarize", "used", "--all").stdout
+            self.assertIn("(Account) has 1,000 instances", said)
+            said = ask("--no-content", path, "backtrace").stdout
+            self.assertRegex(said, r"ruby #1 in Object#hold at /.*/secrets.rb:\d+\n")
+
     def check_same(self, core, slim, *more):
         """What rests on no contents is the same, to the byte."""
         for command in ("count used", "count leaked", "count free", "count anchored",

@@ -1,5 +1,6 @@
 #include "analyzer/runtimes/ruby/frames.h"
 
+#include "analyzer/runtimes/ruby/kept.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/values.h"
 
@@ -59,26 +60,26 @@ static bool read_context(struct view *view, uint64_t address, struct context *re
 	       ret->frame - ret->stack <= WORD * ret->words;
 }
 
-/* The context that a word of the thread leads to, and that leads back. */
-static bool find_context(struct view *view, uint64_t thread, struct context *ret)
+/* The context that a word of the thread leads to, and that leads back; its address, or 0. */
+static uint64_t find_context(struct view *view, uint64_t thread, struct context *ret)
 {
 	uint64_t word;
 
 	for (uint64_t i = 0; i < MOST_LOOKED_AT; i++)
 		if (view_word(view, thread + WORD * i, &word) && read_context(view, word, ret) &&
 		    (ret->thread == thread || ret->old_thread == thread))
-			return true;
-	return false;
+			return word;
+	return 0;
 }
 
-/* The context within a fiber, which leads back to it. */
-static bool find_context_in(struct view *view, uint64_t fiber, struct context *ret)
+/* The context within a fiber, which leads back to it; its address, or 0. */
+static uint64_t find_context_in(struct view *view, uint64_t fiber, struct context *ret)
 {
 	for (uint64_t i = 0; i < MOST_LOOKED_AT; i++)
 		if (read_context(view, fiber + WORD * i, ret) &&
 		    (ret->fiber == fiber || ret->old_fiber == fiber))
-			return true;
-	return false;
+			return fiber + WORD * i;
+	return 0;
 }
 
 void ruby_find_stack(struct view *view, uint64_t data, uint64_t *ret_sp, uint64_t *ret_frame)
@@ -133,7 +134,7 @@ static void learn_frame_size(struct reading *reading)
 		size_t count = 0;
 
 		array_for_each(thread, &calls->threads)
-			count += find_context(&reading->view, *thread, &context) &&
+			count += find_context(&reading->view, *thread, &context) != 0 &&
 				 context.frame < end_of(&context) &&
 				 fits(reading, &context, sizes[i]);
 		if (count > most) {
@@ -509,4 +510,48 @@ struct error *ruby_visit_all_fibers(struct object_space *space, const struct fra
 	for (size_t i = 0; i < reading.ruby->calls.fibers.count && !reading.error; i++)
 		visit_fiber(&reading, reading.ruby->calls.fibers.items[i]);
 	return reading.error;
+}
+
+/* How many words there are, flags of frames, and values that are no numbers. */
+static struct error *keep_context(struct ruby_structure *structure, uint64_t address,
+				  const struct context *context)
+{
+	enum { WORDS_PLACE = 8, SELF = 24 };
+	const struct ruby *ruby = structure->ruby;
+	uint64_t size = (uint64_t)WORD * ruby->calls.frame_words, sp, flags;
+	struct call frame;
+
+	TRY(ruby_keep(structure, address + WORDS_PLACE, WORD));
+	if (size == 0 || !view_word(&structure->view, context->frame + WORD, &sp) ||
+	    sp - context->stack > context->frame - context->stack)
+		return NULL;
+	TRY(ruby_keep_values(structure, context->stack, (sp - context->stack) / WORD));
+	for (uint64_t at = context->frame; end_of(context) - at >= size; at += size) {
+		if (!view_read(&structure->view, at, &frame, sizeof(frame)))
+			break;
+		TRY(ruby_keep_values(structure, at + SELF, 1));
+		if (frame.ep % WORD == 0 && view_word(&structure->view, frame.ep, &flags) &&
+		    (flags & 1) && flags <= UINT32_MAX)
+			TRY(ruby_keep(structure, frame.ep, WORD));
+	}
+	return NULL;
+}
+
+struct error *ruby_calls_keep(struct ruby_structure *structure)
+{
+	const struct ruby_calls *calls = &structure->ruby->calls;
+	struct context context;
+	uint64_t address;
+
+	array_for_each(thread, &calls->threads) {
+		address = find_context(&structure->view, *thread, &context);
+		if (address)
+			TRY(keep_context(structure, address, &context));
+	}
+	array_for_each(fiber, &calls->fibers) {
+		address = find_context_in(&structure->view, *fiber, &context);
+		if (address)
+			TRY(keep_context(structure, address, &context));
+	}
+	return NULL;
 }

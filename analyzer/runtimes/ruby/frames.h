@@ -44,3 +44,7 @@ void ruby_find_stack(struct view *view, uint64_t data, uint64_t *ret_sp, uint64_
 /* The calls of all fibers, those that run among them. */
 struct error *ruby_visit_all_fibers(struct object_space *space,
 				    const struct frame_visitor *visitor);
+
+/* For cores without contents: visit the contexts of threads and fibers, and their frames. */
+struct ruby_structure;
+struct error *ruby_calls_keep(struct ruby_structure *structure);

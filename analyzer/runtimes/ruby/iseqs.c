@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/ruby/iseqs.h"
 
+#include "analyzer/runtimes/ruby/kept.h"
+
 enum {
 	WORD = 8,
 	BODY = 16, /* of iseqs */
@@ -377,4 +379,77 @@ uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint6
 	place -= place > 0;
 	return read_entry_line(iseqs, view, lines[ENTRIES], count,
 			       count == 1 ? 1 : find_entry(view, lines[TABLE], place));
+}
+
+/* The table from instructions to entries, see find_entry(). */
+static struct error *keep_lines(const struct ruby_iseqs *iseqs, struct ruby_structure *structure,
+				const struct body *body)
+{
+	enum { ENTRIES = 0, TABLE = 3, AT_ONCE = 54, PER_WORD = 9, BLOCK = 512, BLOCK_WORDS = 10 };
+	const uint64_t *lines = &body->words[place_before(iseqs, LINES)];
+	uint64_t line_size = iseqs->has_short_lines ? SHORT_LINE_SIZE : LINE_SIZE;
+	uint64_t size = body->words[0] >> 32;
+	uint64_t words = (MIN(size, AT_ONCE) + PER_WORD - 1) / PER_WORD;
+
+	if (size > AT_ONCE)
+		words += (size - AT_ONCE + BLOCK - 1) / BLOCK * BLOCK_WORDS;
+	TRY(ruby_keep(structure, lines[ENTRIES],
+		      MIN(ruby_block_size(structure, lines[ENTRIES]),
+			  line_size * (uint32_t)lines[LINE_COUNT])));
+	return ruby_keep(structure, lines[TABLE],
+			 MIN(ruby_block_size(structure, lines[TABLE]), WORD * words));
+}
+
+/*
+ * A packed table of exceptions: a u32 count, and entries | u32 type, padding | iseq | 4 numbers |,
+ * so that addresses stand at multiples of 4.
+ */
+static struct error *keep_catches(struct ruby_structure *structure, uint64_t table)
+{
+	enum { ENTRY = 32, ISEQ = 8 };
+	uint64_t size = ruby_block_size(structure, table);
+	uint32_t count;
+
+	if (size < sizeof(count) || !view_read(&structure->view, table, &count, sizeof(count)) ||
+	    count > (size - sizeof(count)) / ENTRY)
+		return NULL;
+	TRY(ruby_keep(structure, table, sizeof(count)));
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t entry = table + sizeof(count) + ENTRY * i;
+
+		TRY(ruby_keep(structure, entry, sizeof(count)));
+		TRY(ruby_keep(structure, entry + ISEQ, ENTRY - ISEQ));
+	}
+	return NULL;
+}
+
+static struct error *keep_iseq(const struct ruby_iseqs *iseqs, struct ruby_structure *structure,
+			       allocation_id id)
+{
+	uint64_t start = allocation_start(iseqs->slots->index, id), address, names, count;
+	struct ruby_iseq iseq;
+	struct body body;
+
+	if (!read_body(iseqs->slots, &structure->view, start, &body) ||
+	    !view_word(&structure->view, start + BODY, &address))
+		return NULL;
+	TRY(ruby_keep_numbers(structure, address,
+			      address + MIN(sizeof(body), ruby_block_size(structure, address))));
+	ruby_iseq_read(iseqs, id, &iseq);
+	TRY(ruby_keep_text(structure, iseq.path));
+	TRY(ruby_keep_text(structure, iseq.label));
+	if (iseqs->parent_word < LINES)
+		return NULL;
+	TRY(keep_lines(iseqs, structure, &body));
+	TRY(keep_catches(structure, body.words[iseqs->parent_word - 1]));
+	if (!ruby_iseq_locals(iseqs, &structure->view, start, &names, &count))
+		return NULL;
+	return ruby_keep(structure, names, MIN(WORD * count, ruby_block_size(structure, names)));
+}
+
+struct error *ruby_iseqs_keep(const struct ruby_iseqs *iseqs, struct ruby_structure *structure)
+{
+	bitmap_for_each(id, &iseqs->iseqs)
+		TRY(keep_iseq(iseqs, structure, (allocation_id)id));
+	return NULL;
 }

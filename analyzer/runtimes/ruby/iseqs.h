@@ -47,3 +47,7 @@ bool ruby_iseq_locals(const struct ruby_iseqs *iseqs, struct view *view, uint64_
 /* The line of the instruction before that one; 0: not known. */
 uint64_t ruby_iseq_line(const struct ruby_iseqs *iseqs, struct view *view, uint64_t iseq,
 			uint64_t instruction);
+
+/* For cores without contents: visit bodies, lines and variables of code, and names. */
+struct ruby_structure;
+struct error *ruby_iseqs_keep(const struct ruby_iseqs *iseqs, struct ruby_structure *structure);

@@ -125,6 +125,7 @@ static void learn_shapes(struct ruby *ruby, struct view *view, uint64_t address)
 		return;
 	ruby->shapes = words[0];
 	ruby->shape_count = (uint32_t)words[2];
+	ruby->shape_count_place = address + 2 * WORD;
 }
 
 /* rb_shape_tree of 4.0, a variable: | all | root | capacities | u32 count |. */
@@ -140,6 +141,7 @@ static bool is_shape_tree(struct view *view, uint64_t place, uint64_t word, void
 		return false;
 	ruby->shapes = word;
 	ruby->shape_count = (uint32_t)words[2];
+	ruby->shape_count_place = place + 3 * WORD;
 	return ruby_read_shape(ruby, view, 0, &root) && root.name == 0 &&
 	       root.parent == UINT32_MAX && root.type == SHAPE_ROOT && root.next_index == 0;
 }

@@ -334,30 +334,33 @@ void ruby_slots_deinit(struct ruby_slots *slots)
 	bitmap_deinit(&slots->slots);
 }
 
-static bool find_in_table(const struct ruby_slots *slots, struct view *view, uint64_t address,
-			  char ret[RUBY_MOST_NAME + 1])
+static uint64_t find_in_table(const struct ruby_slots *slots, struct view *view, uint64_t address)
 {
 	struct table table;
 	struct entry entry;
 
 	if (slots->name_key == 0 || !read_table(view, address, &table))
-		return false;
+		return 0;
 	for (uint64_t i = 0; i < table.count; i++)
 		if (view_read(view, table.entries + i * sizeof(entry), &entry, sizeof(entry)) &&
 		    entry.key == slots->name_key)
-			return ruby_read_string(slots, view, entry.value, ret);
-	return false;
+			return entry.value;
+	return 0;
+}
+
+uint64_t ruby_find_name(const struct ruby_slots *slots, struct view *view, uint64_t address)
+{
+	uint64_t name;
+
+	if (slots->name_word == 0)
+		return find_in_table(slots, view, address);
+	return view_word(view, address + (uint64_t)WORD * slots->name_word, &name) ? name : 0;
 }
 
 bool ruby_read_name(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		    char ret[RUBY_MOST_NAME + 1])
 {
-	uint64_t name;
-
-	if (slots->name_word == 0)
-		return find_in_table(slots, view, address, ret);
-	return view_word(view, address + (uint64_t)WORD * slots->name_word, &name) &&
-	       ruby_read_string(slots, view, name, ret);
+	return ruby_read_string(slots, view, ruby_find_name(slots, view, address), ret);
 }
 
 uint64_t ruby_super(const struct ruby_slots *slots, struct view *view, uint64_t address)

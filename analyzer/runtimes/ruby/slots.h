@@ -122,6 +122,9 @@ uint64_t ruby_shared_with(const struct ruby_slots *slots, struct view *view, uin
 bool ruby_read_string(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		      char ret[RUBY_MOST_NAME + 1]);
 
+/* The string that names the class or module; 0: it has none. */
+uint64_t ruby_find_name(const struct ruby_slots *slots, struct view *view, uint64_t address);
+
 /* Copy the name of the class or module; false: it has none. */
 bool ruby_read_name(const struct ruby_slots *slots, struct view *view, uint64_t address,
 		    char ret[RUBY_MOST_NAME + 1]);

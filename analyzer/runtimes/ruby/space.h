@@ -14,14 +14,15 @@ struct ruby {
 	/* Once ruby_find_globals() was called: */
 	struct ruby_symbols symbols;
 	uint64_t shapes; /* the address of all shapes; 0: there are none, or they are not known */
-	uint64_t shape_count;
+	uint64_t shape_count, shape_count_place;
 	struct address_map apart; /* objects: the allocation of their generic variables */
 	uint64_t table_type;	  /* of the tables of Hashes that do not compare by identity */
 	struct ruby_calls calls;
 };
 
-#define RUBY_SLOTS \
-	ruby, release, find_objects, find_unused, class_name, visit_bases, liveness, known_leak
+#define RUBY_SLOTS                                                                          \
+	ruby, release, find_objects, visit_structure, find_unused, class_name, visit_bases, \
+		liveness, known_leak
 DECLARE_SLOTS(runtime, RUBY_SLOTS);
 #define RUBY_FIBER_SLOTS ruby, find_fibers, fiber_registers, visit_fiber_frames
 DECLARE_SLOTS(runtime_fibers, RUBY_FIBER_SLOTS);

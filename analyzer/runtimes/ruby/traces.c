@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/ruby/traces.h"
 
+#include "analyzer/runtimes/ruby/kept.h"
+
 enum { WORD = 8 };
 
 struct entry {
@@ -121,4 +123,35 @@ bool ruby_traces_find(const struct ruby_traces *traces, const struct ruby *ruby,
 	ret->method = information.method;
 	ret->generation = information.generation;
 	return true;
+}
+
+/* Keep what is no address of a note: that it is of a living object, flags, line, generation. */
+static struct error *keep_information(struct ruby_structure *structure, uint64_t entries,
+				      uint32_t number)
+{
+	enum { CLASS = 16, LINE = 32, LINE_END = 40, METHOD = 48 };
+	struct information information;
+	char path[sizeof(((struct ruby_trace *)0)->path)];
+	struct entry entry;
+
+	if (!view_read(&structure->view, entries + number * sizeof(entry), &entry, sizeof(entry)) ||
+	    !read_information(structure->ruby, &structure->view, &entry, &information))
+		return NULL;
+	TRY(ruby_keep_numbers(structure, entry.information, entry.information + CLASS));
+	TRY(ruby_keep_numbers(structure, entry.information + LINE, entry.information + LINE_END));
+	TRY(ruby_keep(structure, entry.information + METHOD, sizeof(information) - METHOD));
+	read_path(&structure->view, information.path, path, sizeof(path));
+	return structure->visitor->name(structure->visitor->data, information.path,
+					strlen(path) + 1);
+}
+
+struct error *ruby_traces_keep(struct ruby_structure *structure)
+{
+	struct ruby_traces traces = { 0 };
+	struct error *error = ruby_traces_init(&traces, structure->ruby);
+
+	for (size_t i = 0; !error && i < traces.places.count; i++)
+		error = keep_information(structure, traces.entries, traces.places.items[i].number);
+	ruby_traces_deinit(&traces);
+	return error;
 }

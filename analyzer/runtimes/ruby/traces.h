@@ -26,3 +26,7 @@ void ruby_traces_deinit(struct ruby_traces *traces);
 
 bool ruby_traces_find(const struct ruby_traces *traces, const struct ruby *ruby, struct view *view,
 		      uint64_t object, struct ruby_trace *ret);
+
+/* For cores without contents: visit all notes. */
+struct ruby_structure;
+struct error *ruby_traces_keep(struct ruby_structure *structure);

@@ -24,6 +24,9 @@ bool ruby_read_table(struct ruby_unused *search, uint64_t address, struct ruby_t
 /* Find weak references, once own_tables is complete. */
 struct error *ruby_find_weak(struct ruby_unused *search);
 
+/* The place of the transient heap's list of old objects, which its size follows; 0: none. */
+uint64_t ruby_find_list_of_old(struct ruby_unused *search);
+
 /* True if an object's slot begins there. */
 static inline bool ruby_is_slot(const struct ruby_unused *search, uint64_t address)
 {

@@ -364,13 +364,17 @@ static bool is_list_of_old(struct view *view, uint64_t place, uint64_t word, voi
 	       allocation_size(search->slots.index, id) / WORD - rest.capacity <= ROUNDED;
 }
 
+uint64_t ruby_find_list_of_old(struct ruby_unused *search)
+{
+	const struct runtime_context *context = &search->ruby->space.context;
+
+	return module_data_search(context->image, context->program, is_list_of_old, search);
+}
+
 /* Old objects with pieces of the transient heap, which are moved before that is used again. */
 static struct error *add_old(struct ruby_unused *search)
 {
-	const struct runtime_context *context = &search->ruby->space.context;
-	uint64_t place = module_data_search(context->image, context->program, is_list_of_old,
-					    search),
-		 list;
+	uint64_t place = ruby_find_list_of_old(search), list;
 
 	if (!place || !view_word(&search->targets, place, &list))
 		return NULL;
