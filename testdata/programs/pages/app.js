@@ -7,6 +7,6 @@ class Session {
   }
 }
 const sessions = new Map();
-for (let i = 0; i < 300; i++) sessions.set(`user:${i}`, new Session());
+for (let i = 0; i < 900; i++) sessions.set(`user:${i}`, new Session());
 process.stdin.once("data", () => process.exit(sessions.size));
 console.log("ready");
