@@ -3,11 +3,35 @@
  */
 #pragma once
 
+#include "analyzer/image/own_notes.h"
+
 #include <elf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { MEMORY_TAGS = PT_LOPROC + 2 }; /* PT_AARCH64_MEMTAG_MTE, if arch->tag_bits */
+
+static inline bool elf_segment_is_memory(const Elf64_Phdr *segment)
+{
+	return segment->p_type == PT_LOAD || segment->p_type == SEGMENT_PLACEHOLDERS;
+}
+
+/* Make next part of the segment if it goes on with it, in memory and in the file. */
+static inline bool elf_segment_join(Elf64_Phdr *segment, const Elf64_Phdr *next)
+{
+	if (!(next->p_flags & SEGMENT_CONTINUES) || !elf_segment_is_memory(segment) ||
+	    !elf_segment_is_memory(next) || segment->p_filesz != segment->p_memsz ||
+	    next->p_vaddr - segment->p_vaddr != segment->p_memsz ||
+	    next->p_offset - segment->p_offset != segment->p_filesz ||
+	    next->p_filesz > UINT64_MAX - segment->p_filesz ||
+	    next->p_memsz > UINT64_MAX - segment->p_memsz)
+		return false;
+	segment->p_type = PT_LOAD;
+	segment->p_filesz += next->p_filesz;
+	segment->p_memsz += next->p_memsz;
+	return true;
+}
 
 static inline size_t elf_segment_size(const Elf64_Ehdr *header)
 {

@@ -43,9 +43,6 @@ const char *image_machine_name(unsigned int machine);
 struct error *image_add_segment(struct image *image, uint64_t start, uint64_t end, uint8_t rights,
 				enum region_origin origin, const uint8_t *bytes, uint64_t present,
 				uint64_t lost);
-/* A mapping, or part of one, whose contents a slim core left out; that byte stands for each. */
-struct error *image_add_placeholders(struct image *image, uint64_t start, uint64_t end,
-				     uint8_t rights, uint8_t placeholder);
 /* Gaps between segments in [start, end) were never touched. */
 struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end);
 struct error *image_add_mapping(struct image *image, struct mapping mapping);

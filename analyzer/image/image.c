@@ -101,7 +101,7 @@ static void advise_bytes(const struct image *image, uint64_t start, uint64_t end
 		uint64_t last = end < region->end ? end : region->end;
 		uint64_t offset = (uint64_t)(region->bytes - image->bytes);
 
-		if (region->origin == REGION_CORE && !region->untouched && !region->placeholder)
+		if (region->origin == REGION_CORE && !region->untouched)
 			give(image, offset + (first - region->start),
 			     offset + (last - region->start));
 	}
@@ -151,8 +151,6 @@ uint64_t image_next_data(const struct image *image, uint64_t address)
 		return address;
 	if (region->untouched)
 		return region->end;
-	if (region->placeholder)
-		return address;
 	offset = (uint64_t)(region->bytes - image->bytes) + (address - region->start);
 	data = lseek(image->fd, (off_t)offset, SEEK_DATA);
 	/* ENXIO: nothing but a hole up to the end of the file. */
@@ -169,7 +167,7 @@ uint64_t image_next_hole(const struct image *image, uint64_t address)
 	uint64_t offset;
 	off_t hole;
 
-	if (!region || region->origin != REGION_CORE || region->placeholder)
+	if (!region || region->origin != REGION_CORE)
 		return region ? region->end : address;
 	if (region->untouched)
 		return address;

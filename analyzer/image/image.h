@@ -57,10 +57,9 @@ struct mapping {
 struct region {
 	uint64_t start, end; /* [start, end) */
 	uint8_t rights;
-	bool is_gap;	     /* only a mapped file tells of it: rights are guessed */
-	bool left_out;	     /* the dump was not to have it */
-	bool untouched;	     /* and it was zeros, which are as in the dump */
-	uint8_t placeholder; /* stands for each byte, which a slim core left out; 0: none does */
+	bool is_gap;	/* only a mapped file tells of it: rights are guessed */
+	bool left_out;	/* the dump was not to have it */
+	bool untouched; /* and it was zeros, which are as in the dump */
 	enum region_origin origin;
 	uint32_t segment;	       /* the same for all parts of a mapping */
 	const uint8_t *bytes;	       /* end - start bytes, NULL if absent */
@@ -164,7 +163,6 @@ struct image {
 	size_t cut_count;
 	void *zeros; /* as many as the largest untouched part needs */
 	uint64_t zeros_size;
-	uint8_t *placeholders[2]; /* MOST_PLACEHOLDERS bytes each, or NULL */
 	/* Memory that has tags (MTE), by address; see memory_tags.h. */
 	struct note_range *tagged;
 	size_t tagged_count;

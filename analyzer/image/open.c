@@ -49,17 +49,6 @@ struct error *image_add_segment(struct image *image, uint64_t start, uint64_t en
 	return add_region(image, rest);
 }
 
-struct error *image_add_placeholders(struct image *image, uint64_t start, uint64_t end,
-				     uint8_t rights, uint8_t placeholder)
-{
-	return add_region(image, (struct region){ .start = start,
-						  .end = end,
-						  .rights = rights,
-						  .origin = REGION_ABSENT,
-						  .segment = image->segment_count++,
-						  .placeholder = placeholder });
-}
-
 struct error *image_add_cut(struct image *image, uint64_t start, uint64_t end)
 {
 	/* Out of order, they would take the square of their number. */
@@ -129,32 +118,6 @@ struct error *image_set_machine(struct image *image, unsigned int machine, unsig
 }
 
 DEFINE_COMPARE(compare_regions, struct region, ASCENDING(start), ASCENDING(segment))
-
-/* As many of them as one region may have; NULL: there is no memory, or more than two kinds. */
-static const uint8_t *placeholders(struct image *image, uint8_t placeholder)
-{
-	for (size_t i = 0; i < COUNT_OF(image->placeholders); i++) {
-		uint8_t **bytes = &image->placeholders[i];
-
-		if (!*bytes && (*bytes = malloc(MOST_PLACEHOLDERS)))
-			memset(*bytes, placeholder, MOST_PLACEHOLDERS);
-		if (*bytes && **bytes == placeholder)
-			return *bytes;
-	}
-	return NULL;
-}
-
-static void provide_placeholders(struct image *image)
-{
-	list_for_each(region, image->regions, image->region_count) {
-		if (region->placeholder && region->end - region->start <= MOST_PLACEHOLDERS)
-			region->bytes = placeholders(image, region->placeholder);
-		if (region->bytes && region->placeholder)
-			region->origin = REGION_CORE;
-		else
-			region->placeholder = 0;
-	}
-}
 
 DEFINE_COMPARE(compare_mappings, struct mapping, ASCENDING(start))
 
@@ -602,7 +565,6 @@ static struct error *build(struct image *image, const struct image_options *opti
 								   : "holds no memory");
 	sort_regions(image);
 	provide_zeros(image);
-	provide_placeholders(image);
 	TRY(attach_files(image));
 	TRY(image_report_absence(image, image->findings));
 	mprotect(image->bytes, image->size, PROT_READ);
@@ -642,8 +604,6 @@ void image_close(struct image *image)
 		close(image->fd);
 	if (image->zeros)
 		munmap(image->zeros, image->zeros_size);
-	for (size_t i = 0; i < COUNT_OF(image->placeholders); i++)
-		free(image->placeholders[i]);
 	free(image->cuts);
 	free(image->tagged);
 	file_table_deinit(&image->files);

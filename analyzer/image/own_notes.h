@@ -77,15 +77,12 @@ struct slim_note {
 enum { SLIM_BY_DEBUGGER = 1, SLIM_UNPACKED = 2 };
 
 enum {
-	SEGMENT_AS_IN_FILE = 0x00100000,  /* equal to the mapped file: it was not changed */
-	SEGMENT_CONTINUES = 0x00200000,	  /* of the mapping of the segment before it */
+	SEGMENT_AS_IN_FILE = 0x00100000, /* equal to the mapped file: it was not changed */
+	SEGMENT_CONTINUES = 0x00200000,	 /* of the mapping of the segment before it */
 };
 
 /*
- * The type of a segment whose contents were left out, of those reserved for systems: debuggers find
- * no memory there. Its p_paddr is the byte that stands for each.
+ * The type of a segment of placeholders alone, of those reserved for systems: so debuggers find no
+ * memory there.
  */
 enum { SEGMENT_PLACEHOLDERS = 0x60484350 };
-
-/* The size of one at most. */
-enum { MOST_PLACEHOLDERS = 16 << 20 };

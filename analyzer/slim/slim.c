@@ -33,10 +33,9 @@ struct segment {
 	uint64_t present, to;
 };
 
-/* Memory for each byte of which a placeholder stands. */
+/* Memory of which there are only placeholders. */
 struct gap {
 	uint64_t start, end;
-	uint8_t placeholder;
 };
 
 /* A thread has one. */
@@ -59,6 +58,7 @@ struct slim_writer {
 	struct worker *workers;
 	unsigned int threads;
 	struct relay relay;
+	uint64_t page;	 /* bytes of one of the process */
 	uint64_t file;	 /* its size, as far as it is planned */
 	uint64_t packed; /* bytes written */
 	uint64_t taken;	 /* bytes of the dump that segments had: no two share any */
@@ -153,9 +153,7 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 				    (struct segment){ { .p_type = MEMORY_TAGS,
 							.p_vaddr = segment->p_vaddr,
 							.p_memsz = segment->p_memsz } });
-	if (segment->p_type == SEGMENT_PLACEHOLDERS)
-		return array_append(&writer->segments, (struct segment){ *segment });
-	if (segment->p_type != PT_NOTE && segment->p_type != PT_LOAD)
+	if (segment->p_type != PT_NOTE && !elf_segment_is_memory(segment))
 		return NULL;
 	/* None has the ELF header, so that there are bytes below each. */
 	if (size > image->size - writer->taken || segment->p_filesz > MOST_BYTES ||
@@ -192,10 +190,17 @@ static struct error *take_segments(struct slim_writer *writer, const Elf64_Ehdr 
 
 	if (present(image, header->e_phoff, count * size) < count * size)
 		return error_create(ERROR_BAD_DUMP, "is cut off within its program headers");
-	for (uint64_t i = 0; i < count; i++) {
-		Elf64_Phdr segment;
+	for (uint64_t i = 0, next = 0; i < count; i = next) {
+		const uint8_t *place = image->bytes + header->e_phoff;
+		Elf64_Phdr segment, more;
 
-		memcpy(&segment, image->bytes + header->e_phoff + i * size, size);
+		memcpy(&segment, place + i * size, size);
+		/* That of a slim core may be cut. */
+		for (next = i + 1; next < count; next++) {
+			memcpy(&more, place + next * size, size);
+			if (!elf_segment_join(&segment, &more))
+				break;
+		}
 		TRY(take_segment(writer, &segment));
 	}
 	return slim_notes_end(&writer->notes, image);
@@ -222,10 +227,12 @@ static struct error *write_bytes(const struct slim_writer *writer, const void *b
 	return error_system("the core cannot be written");
 }
 
-/* Write pages, but for those that were holes: these say what was never touched. */
+/* Write the pages, but for those that were holes: these say what was never touched. */
 static struct error *write_pages(const struct slim_writer *writer, const struct piece *piece,
-				 const uint8_t *bytes, uint64_t address, uint64_t end)
+				 const uint8_t *bytes)
 {
+	uint64_t end = piece->address + piece->size, address = piece->address;
+
 	while (address < end) {
 		uint64_t data = MIN(image_next_data(writer->image, address), end), hole;
 
@@ -239,49 +246,32 @@ static struct error *write_pages(const struct slim_writer *writer, const struct 
 	return NULL;
 }
 
-/* The byte that the page consists of, if it is that of a placeholder; else 0. */
-static uint8_t placeholder_of(const struct slim_rules *rules, const uint8_t *page)
+/* True if it consists of one placeholder. */
+static bool is_placeholders(const struct slim_rules *rules, const uint8_t *page, uint64_t size)
 {
-	if (*page != rules->letter && *page != (uint8_t)rules->half)
-		return 0;
-	return memcmp(page, page + 1, PAGE - 1) == 0 ? *page : 0;
+	return (*page == rules->letter || *page == (uint8_t)rules->half) &&
+	       memcmp(page, page + 1, size - 1) == 0;
 }
 
-/* Find what is left out of the redacted piece, and make it zeros, which pack best. */
+/*
+ * Find what is left out of the redacted piece. Pages are those of the process.
+ */
 static struct error *find_gaps(const struct slim_writer *writer, const struct piece *piece,
 			       struct worker *worker)
 {
-	uint64_t page = page_above(piece->address), end = piece->address + piece->size;
-	struct gap gap = { 0 };
+	const uint64_t size = writer->page;
+	uint64_t at = -piece->address & (size - 1), start = at;
 
-	for (; page <= end; page += PAGE) {
-		uint8_t *bytes = worker->bytes + (page - piece->address);
-		uint8_t now = page + PAGE <= end ? placeholder_of(&writer->rules, bytes) : 0;
-
-		if (gap.placeholder && now != gap.placeholder &&
-		    page - gap.start >= LEAST_LEFT_OUT) {
-			gap.end = page;
-			TRY(array_append(&worker->gaps, gap));
-			memset(bytes - (gap.end - gap.start), 0, gap.end - gap.start);
-		}
-		if (now != gap.placeholder)
-			gap = (struct gap){ page, .placeholder = now };
+	for (; at <= piece->size; at += size) {
+		if (piece->size - at >= size &&
+		    is_placeholders(&writer->rules, worker->bytes + at, size))
+			continue;
+		if (at - start >= LEAST_LEFT_OUT)
+			TRY(array_append(&worker->gaps, (struct gap){ piece->address + start,
+								      piece->address + at }));
+		start = at + size;
 	}
 	return NULL;
-}
-
-/* Write what the piece has between its gaps, which are the worker's from the first-th on. */
-static struct error *write_plain(const struct slim_writer *writer, const struct piece *piece,
-				 const struct worker *worker, size_t first)
-{
-	uint64_t address = piece->address;
-
-	for (size_t i = first; i < worker->gaps.count; i++) {
-		TRY(write_pages(writer, piece, worker->bytes, address,
-				worker->gaps.items[i].start));
-		address = worker->gaps.items[i].end;
-	}
-	return write_pages(writer, piece, worker->bytes, address, piece->address + piece->size);
 }
 
 /* Write the frame behind those before it. */
@@ -326,7 +316,6 @@ static struct error *take_piece(void *data, size_t chunk, unsigned int thread)
 	struct slim_writer *writer = data;
 	const struct piece *piece = &writer->pieces.items[chunk];
 	struct worker *worker = &writer->workers[thread];
-	size_t gaps = worker->gaps.count;
 	struct error *error = progress_check(writer->options.progress, piece->size);
 
 	if (!error)
@@ -337,7 +326,7 @@ static struct error *take_piece(void *data, size_t chunk, unsigned int thread)
 		return error;
 	if (writer->options.packed)
 		return write_in_order(writer, piece, worker, chunk);
-	return piece->is_room ? NULL : write_plain(writer, piece, worker, gaps);
+	return piece->is_room ? NULL : write_pages(writer, piece, worker->bytes);
 }
 
 DEFINE_COMPARE(compare_gaps, struct gap, ASCENDING(start))
@@ -354,15 +343,14 @@ static struct error *join_gaps(struct slim_writer *writer)
 
 /* Add a header for [start, end) of the segment. */
 static struct error *add_header(struct slim_writer *writer, const struct segment *segment,
-				uint64_t start, uint64_t end, uint8_t placeholder)
+				uint64_t start, uint64_t end, uint32_t type)
 {
 	Elf64_Phdr header = segment->header;
 
 	header.p_offset = segment->to + (start - header.p_vaddr);
 	header.p_flags |= start > header.p_vaddr ? SEGMENT_CONTINUES : 0;
-	header.p_type = placeholder ? SEGMENT_PLACEHOLDERS : header.p_type;
-	header.p_paddr = placeholder ? placeholder : header.p_paddr;
-	header.p_filesz = placeholder ? 0 : end - start;
+	header.p_type = type;
+	header.p_filesz = end - start;
 	header.p_memsz = end - start;
 	header.p_vaddr = start;
 	return array_append(&writer->headers, header);
@@ -381,8 +369,8 @@ static struct error *add_cut_headers(struct slim_writer *writer, const struct se
 		if (gap.start < address)
 			continue;
 		if (gap.start > address)
-			TRY(add_header(writer, segment, address, gap.start, 0));
-		TRY(add_header(writer, segment, gap.start, gap.end, gap.placeholder));
+			TRY(add_header(writer, segment, address, gap.start, PT_LOAD));
+		TRY(add_header(writer, segment, gap.start, gap.end, SEGMENT_PLACEHOLDERS));
 		address = gap.end;
 	}
 	*ret_end = address;
@@ -398,12 +386,12 @@ static struct error *add_headers(struct slim_writer *writer, const struct segmen
 
 	TRY(add_cut_headers(writer, segment, &address));
 	if (present < held && address < present) {
-		TRY(add_header(writer, segment, address, present, 0));
+		TRY(add_header(writer, segment, address, present, PT_LOAD));
 		address = present;
 	}
 	if (address == end)
 		return NULL;
-	TRY(add_header(writer, segment, address, end, 0));
+	TRY(add_header(writer, segment, address, end, segment->header.p_type));
 	last = &writer->headers.items[writer->headers.count - 1];
 	last->p_filesz = held - address;
 	if (present < held)
@@ -524,6 +512,7 @@ struct error *slim_write(struct analysis *analysis, const struct slim_options *o
 	TRY(prepare(&writer, analysis_account(analysis)));
 	TRY(slim_rules_init(&writer.rules, analysis));
 	writer.image = writer.rules.image;
+	writer.page = image_page_size(writer.image);
 	if (writer.image->size < sizeof(header))
 		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
 	memcpy(&header, writer.image->bytes, sizeof(header));

@@ -55,7 +55,7 @@ struct slim_options {
 struct slim_sizes {
 	struct slim_tally tallies[SLIM_ORIGINS];
 	uint64_t file;	   /* bytes, holes included */
-	uint64_t left_out; /* bytes of memory of which not even a placeholder is there */
+	uint64_t left_out; /* bytes of memory that debuggers do not find */
 	uint64_t packed;   /* bytes of the file if it is packed */
 	uint64_t core;	   /* bytes of the core that it is of */
 };

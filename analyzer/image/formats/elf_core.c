@@ -117,8 +117,6 @@ static uint64_t bytes_present(const struct core *core, const GElf_Phdr *header)
 	return rest < header->p_filesz ? rest : header->p_filesz;
 }
 
-enum { RIGHTS = RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE };
-
 static struct error *add_segment(struct core *core, size_t number, const GElf_Phdr *header)
 {
 	uint64_t end, present = bytes_present(core, header);
@@ -132,15 +130,11 @@ static struct error *add_segment(struct core *core, size_t number, const GElf_Ph
 			     number, (uint64_t)header->p_vaddr);
 		return NULL;
 	}
-	if ((header->p_flags & SEGMENT_CONTINUES) && core->image->segment_count > 0)
-		core->image->segment_count--;
-	if (header->p_type == SEGMENT_PLACEHOLDERS)
-		return image_add_placeholders(core->image, header->p_vaddr, end,
-					      header->p_flags & RIGHTS, (uint8_t)header->p_paddr);
 	present = MIN(present, header->p_memsz);
 	if (!take_bytes(core, present, "memory"))
 		present = 0;
-	return image_add_segment(core->image, header->p_vaddr, end, header->p_flags & RIGHTS,
+	return image_add_segment(core->image, header->p_vaddr, end,
+				 header->p_flags & (RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE),
 				 as_in_file ? REGION_FILE : REGION_CORE,
 				 core->bytes + (present ? header->p_offset : 0), present,
 				 held - present);
@@ -448,20 +442,32 @@ static struct error *add_tagged(struct core *core, const GElf_Phdr *header)
 			   ((struct note_range){ header->p_vaddr, end }));
 }
 
+/* Read the header, and join it with those behind it that go on with the same mapping. */
+static bool read_header(const struct core *core, size_t count, size_t *number, GElf_Phdr *ret)
+{
+	GElf_Phdr next;
+
+	if (!gelf_getphdr(core->elf, (int)*number, ret))
+		return false;
+	while (++*number < count && gelf_getphdr(core->elf, (int)*number, &next))
+		if (!elf_segment_join(ret, &next))
+			break;
+	return true;
+}
+
 static struct error *read_headers(struct core *core, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0, next = 0; i < count; i = next) {
 		GElf_Phdr header;
 
-		if (!gelf_getphdr(core->elf, (int)i, &header)) {
+		if (!read_header(core, count, &next, &header)) {
 			if (elf_lacks_memory(elf_errmsg(-1)))
 				return &error_no_memory;
 			break; /* cut off: reported by its size */
 		}
-		if (header.p_type == PT_LOAD || header.p_type == PT_NOTE)
+		if (elf_segment_is_memory(&header) || header.p_type == PT_NOTE)
 			need(core, header.p_offset, header.p_filesz);
-		if ((header.p_type == PT_LOAD || header.p_type == SEGMENT_PLACEHOLDERS) &&
-		    header.p_memsz > 0)
+		if (elf_segment_is_memory(&header) && header.p_memsz > 0)
 			TRY(add_segment(core, i, &header));
 		else if (header.p_type == PT_NOTE)
 			TRY(read_notes(core, &header));
