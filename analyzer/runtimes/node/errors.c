@@ -130,18 +130,22 @@ struct error *node_find_exception(struct object_space *space, uint32_t thread,
 				  struct runtime_exception *ret)
 {
 	struct node *node = (struct node *)space;
-	struct v8_reader reader = { { space->image }, .layout = &node->parts->layout };
+	struct v8_reader reader = { { space->image } };
 	struct wanted wanted = { &reader, ret->message, sizeof(ret->message) };
 	uint64_t message, exception, class;
 	enum class_name_kind kind;
+	allocation_id id;
 
-	if (!reader.layout->message_type)
+	/* Also called where V8's heap could not be read. */
+	if (!space->has_objects || !node->parts->layout.message_type)
 		return NULL;
+	reader.layout = &node->parts->layout;
 	message = find_message(&reader, &space->program->threads[thread]);
 	if (!message || !view_word(&reader.view, message - V8_STRONG + EXCEPTION, &exception))
 		return NULL;
 	ret->state = "uncaught";
-	class = object_class_of(space, object_find(space, exception));
+	id = object_find(space, exception);
+	class = id == NO_ALLOCATION ? 0 : object_class_of(space, id);
 	if (v8_read_text(&reader, exception, ret->message, sizeof(ret->message))) {
 		TRY(cut_class(space, ret));
 	} else if (class) {

@@ -259,7 +259,7 @@ struct error *php_find_exception(struct object_space *space, uint32_t thread,
 		return NULL;
 	find_any(&search);
 	id = object_find(space, search.exception);
-	if (!search.exception || id == NO_ALLOCATION)
+	if (!search.exception || id == NO_ALLOCATION || !object_class_of(space, id))
 		return NULL;
 	ret->state = search.state;
 	ret->class_name = object_class_name(space, object_class_of(space, id), &kind);
