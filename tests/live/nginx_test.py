@@ -24,6 +24,7 @@ error_log {folder}/log debug;
 events {{ worker_connections 256; }}
 http {{
   access_log off;
+  client_header_timeout 1h;
   client_body_temp_path {folder}/body;
   proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi;
