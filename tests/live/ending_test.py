@@ -355,6 +355,14 @@ class EndingTest(LiveTest):
             _, reason = explanation(self.ended_script("node", "js", NODE, word, before=switch))
             self.check(reason, wanted)
 
+    @unittest.skipUnless(shutil.which("node"), "there is no node")
+    def test_a_node_whose_heap_cannot_be_read(self):
+        program = shutil.copy(os.path.realpath(shutil.which("node")), self.path("node"))
+        core = self.ended_script(program, "js", NODE, "error",
+                                 before=["--abort-on-uncaught-exception"])
+        os.remove(program)
+        self.assertTrue(explanation(core)[1].startswith("RSS"))
+
     @unittest.skipUnless(shutil.which("go"), "there is no go")
     def test_what_go_panicked_with(self):
         self.write("script.go", GO)
