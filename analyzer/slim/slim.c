@@ -195,7 +195,7 @@ static struct error *take_segments(struct slim_writer *writer, const Elf64_Ehdr 
 		Elf64_Phdr segment, more;
 
 		memcpy(&segment, place + i * size, size);
-		/* That of a slim core may be cut. */
+		/* A mapping of a slim core may be cut. */
 		for (next = i + 1; next < count; next++) {
 			memcpy(&more, place + next * size, size);
 			if (!elf_segment_join(&segment, &more))

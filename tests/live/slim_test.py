@@ -287,6 +287,16 @@ class SlimTest(LiveTest):
         self.assertIn("Cannot access memory", said.stderr)
         self.assertIn("$1 = 0", said.stdout)
 
+    def test_by_a_pipe(self):
+        """Its memory does not grow with the core, which waits in a file."""
+        process = self.start([self.compile("large_buffers", "large_buffers.c")])
+        core = snap(process, self.path("core"))
+        slim = self.path("piped.zst")
+        with open(core, "rb") as file:
+            said = run("bash", "-c", 'cat | "$0" slim -q - -o "$1"', HEAPCORE, slim, stdin=file)
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.check_same(core, slim)
+
     def test_what_is_missing_stays_missing(self):
         process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
                                            flags=("-pthread",))])
