@@ -423,6 +423,19 @@ static struct error *find_constants(struct python *python)
 
 DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
 
+/* In a damaged core chunks may be a ring, or overlap: the first has the memory. */
+static void sort_ranges(struct python *python)
+{
+	struct named_range *ranges = python->space.ranges.items;
+	size_t kept = 0;
+
+	array_sort(&python->space.ranges, compare_ranges);
+	for (size_t i = 0; i < python->space.ranges.count; i++)
+		if (kept == 0 || ranges[kept - 1].range.end <= ranges[i].range.start)
+			ranges[kept++] = ranges[i];
+	python->space.ranges.count = kept;
+}
+
 struct error *python_stale_find(struct python *python)
 {
 	arrays_use(python->space.account, &python->unused, &python->chunks);
@@ -430,6 +443,6 @@ struct error *python_stale_find(struct python *python)
 	TRY(find_constants(python));
 	TRY(python_threads_visit(&python->threads, &python->types, python->space.program,
 				 find_chunks, python));
-	array_sort(&python->space.ranges, compare_ranges);
+	sort_ranges(python);
 	return NULL;
 }
