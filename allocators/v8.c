@@ -222,6 +222,28 @@ static size_t v8_holds(const struct heap *base, uint64_t address)
 		       : NO_ARENA;
 }
 
+/* Read-only chunks have what V8 was built with, and no value of a program. */
+static bool is_built_in(const struct image *image, const struct v8_chunk *chunk)
+{
+	const struct region *region = image_find(image, chunk->start);
+
+	return chunk->space == V8_READ_ONLY && region && !(region->rights & RIGHT_WRITE);
+}
+
+static struct error *v8_visit_structure(const struct heap *base, program_range_visitor *visit,
+					void *data)
+{
+	const struct heap_context *context = &of(base)->context;
+
+	TRY(v8_visit_layout(context->image, context->program, visit, data));
+	array_for_each(chunk, &of(base)->parts.chunks) {
+		TRY(v8_visit_head(context->image, chunk, visit, data));
+		if (is_built_in(context->image, chunk))
+			TRY(visit(data, chunk->start, chunk->end - chunk->start));
+	}
+	return NULL;
+}
+
 const struct allocator allocator_v8 = {
 	.name = "v8",
 	.summary = "objects of JavaScript in V8's heap, of Node.js 18 to 24",
@@ -230,5 +252,5 @@ const struct allocator allocator_v8 = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct v8_heap),
-	FILL_SLOTS(v8, open, close, walk, arena_count, arena, visit_units, holds),
+	FILL_SLOTS(v8, open, close, walk, arena_count, arena, visit_units, holds, visit_structure),
 };

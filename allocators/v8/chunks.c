@@ -114,6 +114,22 @@ bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk 
 	return true;
 }
 
+struct error *v8_visit_head(const struct image *image, const struct v8_chunk *chunk,
+			    program_range_visitor *visit, void *data)
+{
+	enum { HEAD = 7 * V8_WORD, APART = 10 * V8_WORD };
+	uint64_t words[2];
+	struct head head;
+
+	if (!image_read(image, chunk->address, words, sizeof(words)))
+		return NULL;
+	TRY(visit(data, chunk->address, HEAD));
+	return words[1] != chunk->address && words[0] <= UINT32_MAX &&
+			       read_apart(image, chunk->address, words, &head)
+		       ? visit(data, words[1], APART)
+		       : NULL;
+}
+
 static struct error *find_chunks_in(const struct image *image, const struct region *region,
 				    struct v8_heap_parts *parts)
 {

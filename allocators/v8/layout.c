@@ -77,12 +77,24 @@ static bool find_module(const struct program *program, const struct module **ret
 	return false;
 }
 
-static bool read_number(const struct image *image, const struct module *module, const char *name,
-			uint32_t *ret)
+/* The module that says it, and what is to visit the places, if anything is. */
+struct search {
+	const struct image *image;
+	const struct module *module;
+	program_range_visitor *visit;
+	void *data;
+	struct error *error;
+};
+
+static bool read_number(struct search *search, const char *name, uint32_t *ret)
 {
 	uint64_t address;
 
-	return module_find_variable(module, name, &address) && image_read_u32(image, address, ret);
+	if (!module_find_variable(search->module, name, &address))
+		return false;
+	if (search->visit && !search->error)
+		search->error = search->visit(search->data, address, sizeof(*ret));
+	return image_read_u32(search->image, address, ret);
 }
 
 /* Names that say a member's type, too, which differs between versions: up to V8 11, 12, 13. */
@@ -91,31 +103,28 @@ struct changed_number {
 	uint32_t *ret;
 };
 
-static bool read_changed(const struct image *image, const struct module *module,
-			 const struct changed_number *number)
+static bool read_changed(struct search *search, const struct changed_number *number)
 {
 	for (size_t i = 0; i < COUNT_OF(number->names) && number->names[i]; i++)
-		if (read_number(image, module, number->names[i], number->ret))
+		if (read_number(search, number->names[i], number->ret))
 			return true;
 	return false;
 }
 
 /* The number of a type that has a rule. */
-static bool read_type(const struct image *image, const struct module *module, const char *name,
-		      uint32_t *ret)
+static bool read_type(struct search *search, const char *name, uint32_t *ret)
 {
-	return read_number(image, module, name, ret) && *ret + 1 < V8_TYPES;
+	return read_number(search, name, ret) && *ret + 1 < V8_TYPES;
 }
 
 /* V8 13 does not say which type free memory has: the one before holes. It counts words there. */
-static bool read_free_type(const struct image *image, const struct module *module,
-			   struct v8_layout *ret)
+static bool read_free_type(struct search *search, struct v8_layout *ret)
 {
 	ret->free_unit = 1;
-	if (read_type(image, module, "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &ret->free_type))
+	if (read_type(search, "v8dbg_type_FreeSpace__FREE_SPACE_TYPE", &ret->free_type))
 		return true;
 	ret->free_unit = V8_WORD;
-	return read_type(image, module, "v8dbg_type_Hole__HOLE_TYPE", &ret->free_type) &&
+	return read_type(search, "v8dbg_type_Hole__HOLE_TYPE", &ret->free_type) &&
 	       ret->free_type-- > 0;
 }
 
@@ -126,15 +135,14 @@ static void set(struct v8_layout *layout, uint32_t type, enum v8_rule rule, cons
 }
 
 /* Types that debuggers are not told of stand between those that they are. */
-static bool add_arrays(const struct image *image, const struct module *module,
-		       struct v8_layout *layout)
+static bool add_arrays(struct search *search, struct v8_layout *layout)
 {
 	uint32_t first, end, weak, embedder;
 
-	if (!read_type(image, module, "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", &first) ||
-	    !read_type(image, module, "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE", &end) ||
-	    !read_type(image, module, "v8dbg_type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", &weak) ||
-	    !read_type(image, module, "v8dbg_type_EmbedderDataArray__EMBEDDER_DATA_ARRAY_TYPE",
+	if (!read_type(search, "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", &first) ||
+	    !read_type(search, "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE", &end) ||
+	    !read_type(search, "v8dbg_type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE", &weak) ||
+	    !read_type(search, "v8dbg_type_EmbedderDataArray__EMBEDDER_DATA_ARRAY_TYPE",
 		       &embedder) ||
 	    first > end || layout->last_context >= V8_TYPES)
 		return false;
@@ -147,14 +155,13 @@ static bool add_arrays(const struct image *image, const struct module *module,
 	return true;
 }
 
-bool v8_find_layout(const struct image *image, const struct program *program, struct v8_layout *ret)
+static bool find_layout(struct search *search, const struct program *program, struct v8_layout *ret)
 {
-	const struct module *module;
 	uint32_t type, place, prefix, first_name;
 	bool is_early;
 
 	*ret = (struct v8_layout){ 0 };
-	if (!find_module(program, &module))
+	if (!find_module(program, &search->module))
 		return false;
 	const struct {
 		const char *name;
@@ -218,45 +225,42 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 		&ret->view_buffer,
 	};
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
-		if (!read_number(image, module, numbers[i].name, numbers[i].ret))
+		if (!read_number(search, numbers[i].name, numbers[i].ret))
 			return false;
 	for (size_t i = 0; i < COUNT_OF(changed); i++)
-		if (!read_changed(image, module, &changed[i]))
+		if (!read_changed(search, &changed[i]))
 			return false;
 	/* V8 10 does not say it. */
-	is_early = !read_changed(image, module, &buffer);
+	is_early = !read_changed(search, &buffer);
 	if (is_early)
 		ret->view_buffer = VIEW_BUFFER;
-	read_number(image, module, "v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", &ret->weak_map_type);
-	read_number(image, module, "v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", &ret->weak_set_type);
-	read_number(image, module, "v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", &ret->weak_ref_type);
-	read_number(image, module, "v8dbg_type_WeakCell__WEAK_CELL_TYPE", &ret->weak_cell_type);
-	read_number(image, module, "v8dbg_type_JSPromise__JS_PROMISE_TYPE", &ret->promise_type);
-	read_number(image, module, "v8dbg_type_JSMessageObject__JS_MESSAGE_OBJECT_TYPE",
+	read_number(search, "v8dbg_type_JSWeakMap__JS_WEAK_MAP_TYPE", &ret->weak_map_type);
+	read_number(search, "v8dbg_type_JSWeakSet__JS_WEAK_SET_TYPE", &ret->weak_set_type);
+	read_number(search, "v8dbg_type_JSWeakRef__JS_WEAK_REF_TYPE", &ret->weak_ref_type);
+	read_number(search, "v8dbg_type_WeakCell__WEAK_CELL_TYPE", &ret->weak_cell_type);
+	read_number(search, "v8dbg_type_JSPromise__JS_PROMISE_TYPE", &ret->promise_type);
+	read_number(search, "v8dbg_type_JSMessageObject__JS_MESSAGE_OBJECT_TYPE",
 		    &ret->message_type);
-	read_number(image, module,
-		    "v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE",
+	read_number(search, "v8dbg_type_JSAsyncFunctionObject__JS_ASYNC_FUNCTION_OBJECT_TYPE",
 		    &ret->async_type);
-	read_number(image, module,
-		    "v8dbg_type_JSAsyncGeneratorObject__JS_ASYNC_GENERATOR_OBJECT_TYPE",
+	read_number(search, "v8dbg_type_JSAsyncGeneratorObject__JS_ASYNC_GENERATOR_OBJECT_TYPE",
 		    &ret->async_generator_type);
-	read_number(image, module, "v8dbg_type_JSBoundFunction__JS_BOUND_FUNCTION_TYPE",
-		    &ret->bound_type);
+	read_number(search, "v8dbg_type_JSBoundFunction__JS_BOUND_FUNCTION_TYPE", &ret->bound_type);
 	ret->scope_names = (1 + first_name) * V8_WORD;
 	ret->dictionary += prefix;
 	ret->count_shift &= 31;
 	ret->index_shift &= 31;
 	/* Maps are read at these places; pointers are not compressed. */
-	if (!read_number(image, module, "v8dbg_class_Map__instance_type__uint16_t", &place) ||
-	    place != 12 || !read_number(image, module, "v8dbg_TaggedSize", &place) ||
-	    place != V8_WORD || !read_free_type(image, module, ret) ||
-	    ret->first_string_end > V8_TYPES || !add_arrays(image, module, ret))
+	if (!read_number(search, "v8dbg_class_Map__instance_type__uint16_t", &place) ||
+	    place != 12 || !read_number(search, "v8dbg_TaggedSize", &place) || place != V8_WORD ||
+	    !read_free_type(search, ret) || ret->first_string_end > V8_TYPES ||
+	    !add_arrays(search, ret))
 		return false;
 	/* V8 11 added a word to FeedbackVectors, and V8 13 took one away. */
 	ret->feedback = is_early || ret->free_unit != 1 ? SHORT_FEEDBACK : LONG_FEEDBACK;
 	ret->rules[ret->free_type] = V8_FREE;
 	for (size_t i = 0; i < COUNT_OF(types); i++)
-		if (read_type(image, module, types[i].symbol, &type))
+		if (read_type(search, types[i].symbol, &type))
 			set(ret, type, types[i].rule, types[i].label);
 	if (ret->map_type < V8_TYPES)
 		ret->labels[ret->map_type] = "(object shape)";
@@ -269,4 +273,21 @@ bool v8_find_layout(const struct image *image, const struct program *program, st
 	for (type = 0; type < ret->first_string_end; type++)
 		ret->labels[type] = "(string)";
 	return true;
+}
+
+bool v8_find_layout(const struct image *image, const struct program *program, struct v8_layout *ret)
+{
+	struct search search = { .image = image };
+
+	return find_layout(&search, program, ret);
+}
+
+struct error *v8_visit_layout(const struct image *image, const struct program *program,
+			      program_range_visitor *visit, void *data)
+{
+	struct search search = { .image = image, .visit = visit, .data = data };
+	struct v8_layout layout;
+
+	find_layout(&search, program, &layout);
+	return search.error;
 }

@@ -44,6 +44,10 @@ struct v8_chunk {
 /* Read the chunk at address, a multiple of V8_CHUNK_ALIGNMENT; false: none is there. */
 bool v8_read_chunk(const struct image *image, uint64_t address, struct v8_chunk *ret);
 
+/* Visit the numbers in its head. */
+struct error *v8_visit_head(const struct image *image, const struct v8_chunk *chunk,
+			    program_range_visitor *visit, void *data);
+
 /* The rule for the size of objects whose map does not state it. */
 enum v8_rule {
 	V8_UNKNOWN, /* up to the next map */
@@ -96,6 +100,10 @@ struct v8_layout {
 /* False: it does not say it. */
 bool v8_find_layout(const struct image *image, const struct program *program,
 		    struct v8_layout *ret);
+
+/* Visit the numbers by which it does. */
+struct error *v8_visit_layout(const struct image *image, const struct program *program,
+			      program_range_visitor *visit, void *data);
 
 struct v8_lab {
 	uint64_t top, limit;

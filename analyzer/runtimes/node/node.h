@@ -49,12 +49,16 @@ bool node_read_scope(struct v8_reader *reader, uint64_t address, struct node_sco
 
 /* The name of the function that the word is the tagged address of; false: it has none. */
 bool node_read_function(struct v8_reader *reader, uint64_t word, char *ret, size_t size);
-/* The same of a function's SharedFunctionInfo. */
+/* Read the name likewise from a function's SharedFunctionInfo. */
 bool node_read_shared(struct v8_reader *reader, uint64_t shared, char *ret, size_t size);
 /* The file of the script; those within Node.js have other names. */
 bool node_read_file(struct v8_reader *reader, uint64_t script, char *ret, size_t size);
 
-#define NODE_SLOTS node, release, find_objects, is_link, find_unused
+/* Visit what says which words are weak. */
+struct error *node_weak_visit_structure(const struct node *node,
+					const struct structure_visitor *visitor);
+
+#define NODE_SLOTS node, release, find_objects, visit_structure, is_link, find_unused
 DECLARE_SLOTS(runtime, NODE_SLOTS);
 #define NODE_LINK_SLOTS \
 	node, find_globals, visit_links, target_of, tell_step, visit_values, read_value

@@ -413,13 +413,22 @@ static void tell_key(struct object_path *path, const struct object_link *link)
 		path_add(path, ".get(object)");
 }
 
+/* A core without contents has one letter instead, or what is none. */
+static bool is_left_out(const struct object_path *path, const char *text)
+{
+	const char letters[] = { text[0], '?', '\0' };
+
+	return image_is_slim(path->space->image) && strspn(text, letters) == strlen(text);
+}
+
 static void tell_property(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_KEY];
+	bool is_text = read_text(path, link->which, text);
 
-	if (link->number && !path->with_content)
+	if ((link->number && !path->with_content) || (is_text && is_left_out(path, text)))
 		path_add(path, "[...]");
-	else if (!read_text(path, link->which, text))
+	else if (!is_text)
 		path_add(path, "[symbol]");
 	else if (is_name(text))
 		path_add(path, ".%s", text);

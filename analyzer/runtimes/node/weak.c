@@ -79,23 +79,36 @@ static bool is_block(const struct weak_search *search, uint64_t address)
 	       !object_class_of(&search->node->space, id);
 }
 
-/* ArrayBufferExtension: some ArrayBuffers are among objects that are not known. */
-static struct error *add_next_buffer(struct weak_search *search, uint64_t block)
+enum { STORE_FLAGS = 7 * V8_WORD }; /* bits, with nothing behind */
+
+/* ArrayBufferExtension: the store that the one at block has; 0: none is there. */
+static uint64_t find_store(struct weak_search *search, uint64_t block)
 {
-	enum { FLAGS, STORE, COUNT, NEXT, WORDS, START = 0, LENGTH, MOST, ROOM, SIZES };
-	enum { STORE_FLAGS = 7 * V8_WORD }; /* bits, with nothing behind */
-	enum { NO_FLAGS = 0xfcfc };	    /* two bytes below 4; what follows is not written */
+	enum { FLAGS, STORE, COUNT, WORDS, START = 0, LENGTH, MOST, ROOM, SIZES };
+	enum { NO_FLAGS = 0xfcfc }; /* two bytes below 4; what follows is not written */
 	struct view *view = &search->reader.view;
 	uint64_t words[WORDS], store[SIZES];
 
-	if (!view_read(view, block, words, sizeof(words)) || (words[FLAGS] & NO_FLAGS) ||
-	    !is_block(search, words[STORE]) || !is_block(search, words[COUNT]) ||
-	    !view_read(view, words[STORE], store, sizeof(store)) || !store[START] ||
-	    store[LENGTH] > store[ROOM] || store[ROOM] > store[MOST])
+	return view_read(view, block, words, sizeof(words)) && !(words[FLAGS] & NO_FLAGS) &&
+			       is_block(search, words[STORE]) && is_block(search, words[COUNT]) &&
+			       view_read(view, words[STORE], store, sizeof(store)) &&
+			       store[START] && store[LENGTH] <= store[ROOM] &&
+			       store[ROOM] <= store[MOST]
+		       ? words[STORE]
+		       : 0;
+}
+
+/* Some ArrayBuffers are among objects that are not known. */
+static struct error *add_next_buffer(struct weak_search *search, uint64_t block)
+{
+	enum { NEXT = 3 };
+	uint64_t store = find_store(search, block);
+
+	if (!store)
 		return NULL;
 	TRY(add(search, block + V8_WORD * NEXT, 1));
-	TRY(unused_add_rest(search->unused, words[STORE], STORE_FLAGS));
-	return add_left_objects(search, words[STORE]);
+	TRY(unused_add_rest(search->unused, store, STORE_FLAGS));
+	return add_left_objects(search, store);
 }
 
 static struct error *add_object(struct weak_search *search, uint64_t object)
@@ -141,10 +154,20 @@ static struct error *add_handles(struct weak_search *search, uint64_t block)
 	return NULL;
 }
 
+enum { BLOCK = NODE * NODES, REST = 16 * V8_WORD, EXTENSION = 5 * V8_WORD, ROUNDED = 2 * V8_WORD };
+
+static bool may_be_extension(struct memory_range range)
+{
+	return range.end - range.start - EXTENSION <= ROUNDED;
+}
+
+static bool are_handles_in(struct weak_search *search, struct memory_range range)
+{
+	return range.end - range.start - BLOCK <= REST && are_handles(search, range.start);
+}
+
 struct error *node_find_unused(struct object_space *space, struct unused *ret)
 {
-	enum { BLOCK = NODE * NODES, REST = 16 * V8_WORD, EXTENSION = 5 * V8_WORD };
-	enum { ROUNDED = 2 * V8_WORD };
 	struct node *node = (struct node *)space;
 	const struct allocation_index *index = node->space.index;
 	struct weak_search search = { node, { { node->space.image } }, ret };
@@ -158,11 +181,52 @@ struct error *node_find_unused(struct object_space *space, struct unused *ret)
 
 		if (object_class_of(space, (allocation_id)id))
 			TRY(add_object(&search, range.start));
-		else if (range.end - range.start - EXTENSION <= ROUNDED)
+		else if (may_be_extension(range))
 			TRY(add_next_buffer(&search, range.start));
-		else if (range.end - range.start - BLOCK <= REST &&
-			 are_handles(&search, range.start))
+		else if (are_handles_in(&search, range))
 			TRY(add_handles(&search, range.start));
+	}
+	return NULL;
+}
+
+/* Numbers and states of handles. */
+static struct error *keep_handles(uint64_t block, const struct structure_visitor *visitor)
+{
+	enum { NUMBER = 10, BYTES = 2 };
+
+	for (uint64_t node = block; node < block + (uint64_t)BLOCK; node += NODE)
+		TRY(visitor->number(visitor->data, node + NUMBER, BYTES));
+	return NULL;
+}
+
+/* Flags and sizes of stores: the words that find_store() reads. */
+static struct error *keep_store(uint64_t block, uint64_t store,
+				const struct structure_visitor *visitor)
+{
+	TRY(visitor->number(visitor->data, block, 2));
+	return visitor->number(visitor->data, store + V8_WORD, 3 * V8_WORD);
+}
+
+struct error *node_weak_visit_structure(const struct node *node,
+					const struct structure_visitor *visitor)
+{
+	const struct allocation_index *index = node->space.index;
+	struct weak_search search = { node, { { node->space.image } }, NULL };
+	size_t hint = 0;
+
+	search.reader.layout = &node->parts->layout;
+	bitmap_for_each(id, allocation_used(index)) {
+		struct memory_range range = allocation_range_near(index, (allocation_id)id, &hint);
+		uint64_t store = 0;
+
+		if (object_class_of(&node->space, (allocation_id)id))
+			continue;
+		if (may_be_extension(range))
+			store = find_store(&search, range.start);
+		if (store)
+			TRY(keep_store(range.start, store, visitor));
+		else if (are_handles_in(&search, range))
+			TRY(keep_handles(range.start, visitor));
 	}
 	return NULL;
 }
