@@ -137,15 +137,17 @@ static struct error *check_supported(const struct slim_rules *rules, struct anal
 			heaps_arena_allocator(rules->heaps, heap_region(rules->index, i)->arena);
 
 		if (!allocator->visit_structure)
-			return error_create(ERROR_NOT_SUPPORTED,
-					    "a slim core cannot have a heap of %s yet",
-					    allocator->name);
+			return error_create(
+				ERROR_NOT_SUPPORTED,
+				"a slim core cannot have a heap of %s yet: which of its words are no contents is not known",
+				allocator->name);
 	}
 	for (size_t i = 0; i < runtime_count(runtimes); i++)
 		if (!runtime_at(runtimes, i)->visit_structure)
-			return error_create(ERROR_NOT_SUPPORTED,
-					    "a slim core cannot have the objects of %s yet",
-					    runtime_at(runtimes, i)->name);
+			return error_create(
+				ERROR_NOT_SUPPORTED,
+				"a slim core cannot have the objects of %s yet: which of their words are no contents is not known",
+				runtime_at(runtimes, i)->name);
 	return NULL;
 }
 
