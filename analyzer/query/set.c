@@ -62,7 +62,7 @@ static const struct set
 			  STAGE_DISGUISED, .select = select_likelyheld,
 			  .example = "summarize likelyheld",
 			  .description =
-				  "Allocations reachable from these are members, too. Programs tag pointers in their upper bits, or pack them at odd addresses. No such word counts as a reference, so these are leaked; but where more are found than chance can give, they are likely in use. 'gate' counts them only with '--likely'." },
+				  "Allocations reachable from these are members, too. Programs tag pointers in their upper bits, pack them at odd addresses, or keep them as a distance from their own place. No such word counts as a reference, so these are leaked; but where more are found than chance can give, they are likely in use. 'gate' counts them only with '--likely'." },
 			{ "collectable",
 			  "used allocations that a garbage collector frees once nothing refers to them",
 			  STAGE_HEAP, .select = select_managed, .example = "count collectable",

@@ -91,7 +91,7 @@ const struct command command_explain = {
 	.example = "explain 55d0c0ffee10   # what holds it, or how it was lost\n"
 		   "explain leakroots --sort-by bytes --limit 3",
 	.description =
-		"For an allocation in use: the way from a root that lasts longest (static data rather than a variable of a call, and a word of a stack last), a step a line, where the nodes of a list are one step, and how many other ways there are; with '--all', and in formats of data, the nearest root of each kind, and the chain of references from each. For an object of Python or Ruby, how the program reaches it: \"app.users['anna'].orders[3]\". For a leaked one: the leak root that it was lost with, and whether its address is likely stored in disguise: with a tag in the high bits, packed, boxed, one past the end, or just before the start. For a free one: what still refers to it.",
+		"For an allocation in use: the way from a root that lasts longest (static data rather than a variable of a call, and a word of a stack last), a step a line, where the nodes of a list are one step, and how many other ways there are; with '--all', and in formats of data, the nearest root of each kind, and the chain of references from each. For an object of Python or Ruby, how the program reaches it: \"app.users['anna'].orders[3]\". For a leaked one: the leak root that it was lost with, and whether its address is likely stored in disguise: with a tag in the high bits, packed, boxed, one past the end, just before the start, or as a distance from its own place. For a free one: what still refers to it.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = contents_options,
