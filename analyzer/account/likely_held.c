@@ -2,8 +2,11 @@
 
 uint64_t likely_held_odds(const struct analysis *analysis, const struct disguised *disguised)
 {
-	return disguises_odds(analysis_disguised(analysis),
-			      allocation_start(analysis_index(analysis), disguised->target));
+	return disguised->disguise == DISGUISE_OFFSET
+		       ? 0
+		       : disguises_odds(
+				 analysis_disguised(analysis),
+				 allocation_start(analysis_index(analysis), disguised->target));
 }
 
 const struct disguised *likely_held_find(const struct analysis *analysis, allocation_id id)

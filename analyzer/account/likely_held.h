@@ -9,7 +9,7 @@
 /* The holder of the allocation itself; NULL: none is known (STAGE_DISGUISED). */
 const struct disguised *likely_held_find(const struct analysis *analysis, allocation_id id);
 
-/* See disguises_odds(). */
+/* See disguises_odds(); 0: it was not found by the value of one word. */
 uint64_t likely_held_odds(const struct analysis *analysis, const struct disguised *disguised);
 
 /* All that are likely held (STAGE_DISGUISED). */

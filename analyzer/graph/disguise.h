@@ -14,6 +14,7 @@ enum disguise {
 	DISGUISE_PAST_END,
 	DISGUISE_BEFORE,
 	DISGUISE_BOXED,
+	DISGUISE_OFFSET,
 	DISGUISES, /* and above, in order: the integers of the runtimes there are */
 };
 

@@ -66,6 +66,7 @@ static const struct decoding decodings[DISGUISES] = {
 	[DISGUISE_PAST_END] = { "a pointer one past its end", true, check_end },
 	[DISGUISE_BEFORE] = { "a pointer just before its start", false, check_nowhere },
 	[DISGUISE_BOXED] = { "a boxed pointer (light userdata)", false, check_nothing },
+	[DISGUISE_OFFSET] = { "a pointer relative to its own address" },
 };
 
 const char *disguise_name(const struct runtimes *runtimes, uint32_t disguise)
@@ -94,11 +95,13 @@ void disguise_scanner_init(struct disguise_scanner *scanner, const struct disgui
 		.list.memory.account = input->account,
 		.limit = LEAST,
 	};
+	offset_pointers_init(&scanner->offsets, input->account);
 }
 
 void disguise_scanner_deinit(struct disguise_scanner *scanner)
 {
 	array_release(&scanner->list);
+	offset_pointers_deinit(&scanner->offsets);
 	error_destroy(scanner->error);
 }
 
@@ -139,7 +142,7 @@ struct error *disguise_scanner_join(struct disguise_scanner *scanner,
 {
 	for (size_t i = 0; i < other->list.count; i++)
 		TRY(keep(scanner, disguise_found(other, i)));
-	return NULL;
+	return offset_pointers_join(&scanner->offsets, &other->offsets);
 }
 
 /* The range that has the whole word at place; false: none is looked at. */
@@ -196,6 +199,31 @@ static __attribute__((noinline)) void consider(struct disguise_scanner *scanner,
 		scanner->error = keep(scanner, &found);
 }
 
+/* The word at place, which leads among the wanted, may be the distance to the start of one. */
+static __attribute__((noinline)) void consider_offset(struct disguise_scanner *scanner,
+						      uint64_t place, uint64_t address)
+{
+	const struct allocation_index *index = scanner->input->index;
+	bool may_have = address_filter_may_have(scanner->filter, address);
+	allocation_id id = may_have ? allocation_find(index, address) : NO_ALLOCATION, holder;
+	struct found_disguise found;
+
+	if (id != NO_ALLOCATION &&
+	    (allocation_start(index, id) != address || !bitmap_get(scanner->wanted, id)))
+		id = NO_ALLOCATION;
+	if (scanner->error || (id == NO_ALLOCATION && !scanner->root))
+		return;
+	if (scanner->root) {
+		scanner->error = offset_pointers_note_root(&scanner->offsets,
+							   (struct offset_root){ place, id });
+	} else if (find_range(scanner, place, &found)) {
+		holder = (allocation_id)(found.range - scanner->root_number);
+		scanner->error =
+			offset_pointers_note(&scanner->offsets, allocation_size(index, holder),
+					     place - allocation_start(index, holder), id);
+	}
+}
+
 /*
  * LuaJIT's light userdata, lj_obj.h: a tag of 17 bits, the number of a segment in 8, and the lowest
  * 39 bits of the address. The segments' table has the rest of it, which is that of a wanted one.
@@ -208,6 +236,8 @@ static inline void try_boxed(struct disguise_scanner *scanner, uint64_t place, u
 {
 	uint64_t low = word & ((UINT64_C(1) << BOXED_BITS) - 1);
 
+	if (word >> TAG_SHIFT != BOXED >> TAG_SHIFT)
+		return;
 	for (size_t i = 0; i < scanner->uppers->count; i++) {
 		uint64_t address = scanner->uppers->list[i] << BOXED_BITS | low;
 
@@ -216,11 +246,37 @@ static inline void try_boxed(struct disguise_scanner *scanner, uint64_t place, u
 	}
 }
 
-static void scan_boxed(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
+static inline void try_word(struct disguise_scanner *scanner, uint64_t place, uint64_t word)
+{
+	const struct address_filter *filter = scanner->filter;
+	uint64_t address = place + word;
+
+	if (word % WORD == 0 && address - filter->first <= filter->last - filter->first &&
+	    scanner->input->disguises & 1U << DISGUISE_OFFSET &&
+	    (scanner->root || address_filter_may_have(filter, address)))
+		consider_offset(scanner, place, address);
+	try_boxed(scanner, place, word);
+}
+
+/*
+ * Words that may lead to a wanted one from somewhere in the bytes, or be boxed: no zeros. Distances
+ * to what is below are the highest values there are, and boxed pointers come next.
+ */
+static struct word_filter filter_for_words(const struct address_filter *filter, uint64_t place,
+					   size_t size)
+{
+	uint64_t above = filter->last > place ? filter->last - place : 0, below = -BOXED;
+
+	if (place + size > filter->first && place + size - filter->first > below)
+		below = place + size - filter->first;
+	return word_filter_for((struct heap_bounds){ { 1, -below }, { above, below }, 0 }, WORD);
+}
+
+/* Aligned words whose value is no address, but may lead to a wanted one. */
+static void scan_words(struct disguise_scanner *scanner, const uint8_t *bytes, size_t size,
 		       uint64_t place)
 {
-	const struct word_filter filter = word_filter_for(
-		(struct heap_bounds){ { BOXED }, { UINT64_C(1) << TAG_SHIFT } }, WORD);
+	const struct word_filter filter = filter_for_words(scanner->filter, place, size);
 
 	for (size_t at = 0; at + WORD <= size; at += FILTER_BYTES) {
 		size_t left = (size - at) / WORD;
@@ -231,7 +287,7 @@ static void scan_boxed(struct disguise_scanner *scanner, const uint8_t *bytes, s
 			uint64_t word;
 
 			memcpy(&word, bytes + i, sizeof(word));
-			try_boxed(scanner, place + i, word);
+			try_word(scanner, place + i, word);
 		}
 	}
 }
@@ -352,7 +408,7 @@ struct error *disguise_scan(struct disguise_scanner *scanner, const uint8_t *byt
 	if (scanner->input->disguises & DISGUISED_POINTERS)
 		scan_pointers(scanner, bytes, size, place);
 	if (scanner->input->disguises & 1U << DISGUISE_BOXED)
-		scan_boxed(scanner, bytes, size, place);
+		scan_words(scanner, bytes, size, place);
 	for (size_t i = 0; integers && i < runtime_count(integers); i++)
 		scan_integers(scanner, bytes, size, place, i);
 	return take(scanner->error);

@@ -8,6 +8,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/graph/disguise.h"
+#include "analyzer/graph/offset_pointers.h"
 #include "analyzer/graph/roots.h"
 #include "analyzer/heap/address_filter.h"
 #include "analyzer/image/view.h"
@@ -41,6 +42,7 @@ struct disguise_scanner {
 	const struct bitmap *wanted;
 	const struct wanted_ends *ends;
 	const struct wanted_uppers *uppers;
+	struct offset_pointers offsets;
 	struct view view;
 	const struct root_range *root; /* NULL: what is looked at is no root */
 	size_t root_number;	       /* its own, or their count */

@@ -311,6 +311,34 @@ static struct error *look_everywhere(struct finder *finder)
 	return gather(finder);
 }
 
+/* The notes of the whole pass; searches from allocations reached later only read them. */
+static struct offset_pointers *offsets_of(const struct finder *finder)
+{
+	return &finder->lookers[0].scanner.offsets;
+}
+
+static struct error *keep_offset(void *data, uint64_t place, allocation_id target)
+{
+	return keep(data, (struct disguised){ place, target, DISGUISE_OFFSET });
+}
+
+/* In roots and what is in use, what fields that are proven hold. */
+static struct error *find_offsets(struct finder *finder)
+{
+	struct offset_pointers *offsets = offsets_of(finder);
+	const struct disguises_input *input = finder->input;
+	uint64_t span = finder->filter.last - finder->filter.first;
+
+	TRY(offset_pointers_prove(offsets, input));
+	if (offsets->proven == 0)
+		return NULL;
+	TRY(offset_pointers_visit_roots(offsets, input, span, keep_offset, finder));
+	bitmap_for_each(id, input->in_use)
+		TRY(offset_pointers_visit(offsets, input, (allocation_id)id, false, keep_offset,
+					  finder));
+	return NULL;
+}
+
 /* Look at one that was reached, all that may be left at once. */
 static struct error *look_at_reached(struct finder *finder, struct looker *looker, allocation_id id)
 {
@@ -319,7 +347,8 @@ static struct error *look_at_reached(struct finder *finder, struct looker *looke
 	TRY(look_at_range(looker, range.start, range.end));
 	TRY(keep_found(finder, &looker->scanner));
 	looker->scanner.list.count = 0;
-	return NULL;
+	return offset_pointers_visit(offsets_of(finder), finder->input, id, true, keep_offset,
+				     finder);
 }
 
 static struct error *follow(struct finder *finder, struct looker *looker)
@@ -408,6 +437,14 @@ static struct error *find_wanted(struct finder *finder)
 	return look_everywhere(finder);
 }
 
+static struct error *find(struct finder *finder)
+{
+	TRY(find_wanted(finder));
+	if (finder->lookers)
+		TRY(find_offsets(finder));
+	return look_at_all_reached(finder);
+}
+
 static void finder_deinit(struct finder *finder)
 {
 	bitmap_deinit(&finder->wanted);
@@ -430,8 +467,7 @@ struct error *disguises_find(const struct disguises_input *input, struct disguis
 		.pending.memory.account = input->account,
 	};
 
-	TRY(find_wanted(&finder));
-	TRY(look_at_all_reached(&finder));
+	TRY(find(&finder));
 	*ret = take_struct(result);
 	return NULL;
 }
@@ -447,7 +483,9 @@ struct error *disguises_exclude(const struct disguises_input *input, bool *ret_e
 	};
 
 	TRY(find_wanted(&finder));
-	*ret_excluded = result.list.count == 0;
+	*ret_excluded = result.list.count == 0 &&
+			(!finder.lookers || (offsets_of(&finder)->fields.count == 0 &&
+					     offsets_of(&finder)->roots.count == 0));
 	return NULL;
 }
 
@@ -478,8 +516,10 @@ struct error *disguises_drop_chance(const struct disguises_input *input,
 	for (size_t i = 0; i < disguises->list.count; i++) {
 		uint64_t odds =
 			disguises_odds(disguises, allocation_start(input->index, list[i].target));
+		bool is_sure =
+			odds >= LEAST_ODDS && odds / LEAST_ODDS >= wanted / found[list[i].disguise];
 
-		if (odds < LEAST_ODDS || odds / LEAST_ODDS < wanted / found[list[i].disguise])
+		if (!is_sure && list[i].disguise != DISGUISE_OFFSET)
 			continue;
 		bitmap_set(&from, list[i].target);
 		list[left++] = list[i];

@@ -40,7 +40,7 @@ uint64_t disguises_odds(const struct disguises *disguises, uint64_t address);
 
 /*
  * Drop what may well be chance. A disguise counts if a thousand times as many are found as random
- * words would give for all that is wanted.
+ * words would give for all that is wanted; what has other evidence, as offsets, counts anyway.
  */
 enum { LEAST_ODDS = 1000 };
 

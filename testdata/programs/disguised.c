@@ -1,7 +1,7 @@
 /*
  * Blocks whose address is kept only in disguise: with a tag in its high bits or below it, packed,
- * one past the end, before the start, and in a box of LuaJIT's (a tag, a segment, and the lowest
- * bits). And blocks that are lost.
+ * one past the end, before the start, in a box of LuaJIT's (a tag, a segment, and the lowest bits),
+ * and as the distance to the next node of a list. And blocks that are lost.
  *
  * Writes "HOW ADDRESS" for each, and waits.
  *
@@ -24,10 +24,17 @@ struct __attribute__((packed)) record {
 	void *block;
 };
 
+/* All that malloc() gives for it is requested, as of the others. */
+struct relative {
+	intptr_t next;
+	long numbers[8];
+};
+
 static volatile uint64_t kept[1 << 16];
 static volatile uint64_t tagged[COUNT], shifted[COUNT], boxed[COUNT];
 static char *volatile past_end[COUNT], *volatile before[COUNT];
 static volatile struct record packed[COUNT];
+static struct relative *volatile first;
 
 /* Filled, so that it does not hold what its memory held before. */
 static void *make(const char *how, size_t size)
@@ -54,6 +61,25 @@ static OUT_OF_LINE void make_blocks(void)
 		boxed[i] = UINT64_C(0x1fffc) << 47 | UINT64_C(3) << 39 |
 			   ((uintptr_t)make("boxed", SIZE) & ((UINT64_C(1) << 39) - 1));
 		make("lost", SIZE);
+	}
+}
+
+/* Forward, and so all distances are positive and the same, but for where something was lost. */
+static OUT_OF_LINE void make_relative(void)
+{
+	struct relative *last = NULL;
+
+	for (int i = 0; i < COUNT; i++) {
+		struct relative *node = make("relative", sizeof(*node));
+
+		node->next = 0;
+		if (last)
+			last->next = (char *)node - (char *)last;
+		else
+			first = node;
+		last = node;
+		if (i % 10 == 0)
+			make("lost", sizeof(*node));
 	}
 }
 
@@ -102,6 +128,7 @@ int main(int argc, char **argv)
 		lose(atoi(argv[1]));
 	} else {
 		make_blocks();
+		make_relative();
 		lose(argc > 1 ? atoi(argv[1]) : 0);
 	}
 	overwrite_stack();

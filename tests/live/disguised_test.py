@@ -18,9 +18,10 @@ HOW = {
     "before": "a pointer just before its start",
     "packed": "a pointer packed at an odd address",
     "boxed": "a boxed pointer (light userdata)",
+    "relative": "a pointer relative to its own address",
 }
-# Of the packed ones, some are aligned.
-HELD_PLAINLY = {"packed": (COUNT + 7) // 8}
+# Of the packed ones, some are aligned; of lists, the first one is known.
+HELD_PLAINLY = {"packed": (COUNT + 7) // 8, "relative": 1}
 
 
 class Test(harness.LiveTest):
