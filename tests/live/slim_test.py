@@ -175,6 +175,13 @@ class SlimTest(LiveTest):
             self.assertRegex(said, r"wait_for .*secrets\.php:")
             self.assertIn("Account", ask("--no-content", path, "objects").stdout)
 
+    def test_no_secret_is_left_of_lua(self):
+        for version in "5.1", "5.2", "5.3", "5.4":
+            if shutil.which("lua" + version):
+                self.check_script("lua" + version, "secrets.lua", [bytes],
+                                  "count anchored", "count garbage", "objects", "list leakroots",
+                                  "enumerate used %LuaCode", "tree")
+
     def test_no_secret_is_left_of_ruby(self):
         core, slim = self.check_script(
             "ruby", "secrets.rb",

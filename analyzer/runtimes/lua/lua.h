@@ -316,8 +316,9 @@ bool lua_visit_locals(const struct lua *lua, struct view *view, uint64_t thread,
 /* Name what LuaJIT compiled, for the bill. */
 struct error *lua_find_jit_code(struct lua *lua);
 
-#define LUA_SLOTS \
-	lua, open, release, find_objects, is_collected, is_link, resolve, find_unused, text
+#define LUA_SLOTS                                                                            \
+	lua, open, release, find_objects, is_collected, is_link, resolve, find_unused, text, \
+		visit_structure
 DECLARE_SLOTS(runtime, LUA_SLOTS);
 #define LUA_CALL_SLOTS lua, visit_frames
 DECLARE_SLOTS(runtime_calls, LUA_CALL_SLOTS);
