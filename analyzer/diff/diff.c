@@ -25,14 +25,13 @@ static void find_time(const struct image *image, struct lineage *lineage)
 struct lineage lineage_of(const struct image *image)
 {
 	struct lineage lineage = {
+		.random = image_random_hash(image),
 		.process = image->origin.process,
 		.program = image_auxiliary(image, AT_PHDR, 0),
 		.vdso = image_auxiliary(image, AT_SYSINFO_EHDR, 0),
-		.is_slim = image_is_slim(image),
+		.is_replaced = image_is_slim(image) && !image->origin.random,
 	};
-	uint64_t random = image_auxiliary(image, AT_RANDOM, 0);
 
-	lineage.has_random = random && image_read(image, random, lineage.random, RANDOM_BYTES);
 	find_time(image, &lineage);
 	return lineage;
 }
@@ -49,17 +48,17 @@ const char *lineage_time(const struct lineage *lineage, char buffer[static LINEA
 
 enum kinship lineage_compare(const struct lineage *one, const struct lineage *other)
 {
-	bool is_slim = one->is_slim || other->is_slim;
+	bool is_replaced = one->is_replaced || other->is_replaced;
 
-	if (!one->has_random || !other->has_random)
+	if (!one->random || !other->random)
 		return KIN_UNKNOWN;
-	if (!is_slim && memcmp(one->random, other->random, RANDOM_BYTES) != 0)
+	if (!is_replaced && one->random != other->random)
 		return KIN_OTHER_RANDOM;
 	if (one->process && other->process && one->process != other->process)
 		return KIN_OTHER_ID;
 	if (one->program != other->program || one->vdso != other->vdso)
 		return KIN_OTHER_PLACE;
-	return is_slim ? KIN_SAME_PLACES : KIN_SAME_PROCESS;
+	return is_replaced ? KIN_SAME_PLACES : KIN_SAME_PROCESS;
 }
 
 const char *kinship_reason(enum kinship kinship)

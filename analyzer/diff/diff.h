@@ -26,8 +26,6 @@
  * tells. All cores of a process have the same; so has a fork, but it has another id. The kernel
  * also maps the program and the vdso at random.
  */
-enum { RANDOM_BYTES = 16 };
-
 enum time_source {
 	TIME_UNKNOWN,
 	TIME_CORE, /* kept in the core by who wrote it */
@@ -35,9 +33,8 @@ enum time_source {
 };
 
 struct lineage {
-	uint8_t random[RANDOM_BYTES];
-	bool has_random;
-	bool is_slim;	  /* the random bytes are placeholders */
+	uint64_t random;  /* image_random_hash() */
+	bool is_replaced; /* a slim core's that lacks it: it is of placeholders */
 	uint32_t process; /* its id; 0: not told */
 	uint64_t program; /* AT_PHDR: where the program was mapped */
 	uint64_t vdso;	  /* AT_SYSINFO_EHDR */

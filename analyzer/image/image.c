@@ -3,12 +3,14 @@
 #include "analyzer/base/list.h"
 #include "analyzer/image/view.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum {
 	STRIPE = 4 << 20,    /* of a dump larger than memory: kept, or not */
@@ -189,6 +191,19 @@ struct own_note image_note(const struct image *image, uint32_t type)
 bool image_is_slim(const struct image *image)
 {
 	return image_note(image, NOTE_SLIM).bytes != NULL;
+}
+
+uint64_t image_random_hash(const struct image *image)
+{
+	enum { RANDOM_BYTES = 16 };
+	uint64_t address = image_auxiliary(image, AT_RANDOM, 0);
+	uint8_t bytes[RANDOM_BYTES];
+
+	if (image->origin.random)
+		return image->origin.random;
+	return address && image_read(image, address, bytes, RANDOM_BYTES)
+		       ? XXH3_64bits(bytes, RANDOM_BYTES)
+		       : 0;
 }
 
 bool image_read(const struct image *image, uint64_t address, void *ret, size_t size)

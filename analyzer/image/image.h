@@ -110,6 +110,7 @@ struct image_origin {
 	uint64_t age;	  /* of the process at that time, in ns */
 	bool by_debugger; /* the dump has sections, as gdb makes them */
 	bool unpacked;	  /* the mapped bytes are unpacked from the file */
+	uint64_t random;  /* image_random_hash() of the core that a slim one is of */
 };
 
 /* A module that is loaded (untrusted); see link_map.h. */
@@ -273,6 +274,12 @@ struct own_note image_note(const struct image *image, uint32_t type);
 
 /* True if `heapcore slim` left the contents out. */
 bool image_is_slim(const struct image *image);
+
+/*
+ * A hash of the process's 16 random bytes (AT_RANDOM), which a slim core has in their place: half
+ * as many bytes, so it does not tell them. 0: not known.
+ */
+uint64_t image_random_hash(const struct image *image);
 
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret, size_t size);

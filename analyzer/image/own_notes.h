@@ -71,6 +71,7 @@ struct note_range {
 struct slim_note {
 	uint32_t version; /* of its rules: 1 */
 	uint32_t flags;
+	uint64_t random; /* image_random_hash(); 0, or the note ends before it: not known */
 };
 
 /* Facts about the core that it was made of, which the file no longer tells. */

@@ -261,6 +261,7 @@ struct error *slim_notes_end(struct slim_notes *notes, const struct image *image
 		.version = 1,
 		.flags = (image->origin.by_debugger ? SLIM_BY_DEBUGGER : 0U) |
 			 (image->origin.unpacked ? SLIM_UNPACKED : 0U),
+		.random = image_random_hash(image),
 	};
 
 	if (image_is_slim(image))

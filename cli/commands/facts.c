@@ -76,8 +76,8 @@ static void write_end(const char *path, const struct image *image, const char *i
 }
 
 /*
- * Hash a core so that all of its copies, packed ones too, have one identity. Another core of the
- * process differs by what it uses. 0: it is not known.
+ * Hash a core so that all of its copies, packed and slim ones too, have one identity. Another core
+ * of the process differs by what it uses. 0: it is not known.
  */
 static uint64_t find_identity(struct analysis *analysis, const struct bill *bill)
 {
@@ -86,17 +86,15 @@ static uint64_t find_identity(struct analysis *analysis, const struct bill *bill
 	const struct amount memory = ledger_total(bill->ledger);
 	const struct set_total used = allocations_total(analysis_index(analysis),
 							allocation_used(analysis_index(analysis)));
-	const uint64_t words[] = { lineage.process,    lineage.program, lineage.vdso,
-				   image->origin.time, image->size,	image->thread_count,
-				   used.count,	       used.bytes,	memory.mapped,
-				   memory.resident };
+	const uint64_t words[] = { lineage.random,	image->missing, lineage.process,
+				   lineage.program,	lineage.vdso,	image->origin.time,
+				   image->thread_count, used.count,	used.bytes,
+				   memory.mapped,	memory.resident };
 	uint64_t hash = 0;
 
-	for (size_t i = 0; i < RANDOM_BYTES; i++)
-		hash = hash_add(hash, lineage.random[i]);
 	for (size_t i = 0; i < COUNT_OF(words); i++)
 		hash = hash_add(hash, words[i]);
-	return lineage.has_random ? hash : 0;
+	return lineage.random ? hash : 0;
 }
 
 static struct error *write_core(struct analysis *analysis, const struct bill *bill,

@@ -570,7 +570,7 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertEqual(self.ask("SELECT uptime FROM core", database), [(7200.0,)] * 2)
 
     def test_a_slim_core_has_the_facts_of_the_whole_one(self):
-        """Packed, too: leaks keep their fingerprints, and the age of the process is there."""
+        """Packed, too: leaks keep their fingerprints, the age of the process is there, and it counts once."""
         database, slim = self.path("slim.db"), self.path("core.slim")
         harness.ask("slim", self.all[0], "-o", slim)
         subprocess.run(["zstd", "-q", "-o", slim + ".zst", slim], check=True)
@@ -580,6 +580,11 @@ class FleetTest(fleet_cores.FleetCores):
         self.assertEqual(facts, [facts[0]] * 3)
         leaks = self.ask("SELECT fingerprint, roots, bytes, count(*) FROM leak GROUP BY 1, 2, 3", database)
         self.assertEqual((len(leaks), {row[-1] for row in leaks}), (1, {3}))
+        other = self.path("other.slim")
+        harness.ask("slim", self.all[1], "-o", other)
+        self.add_rows(database, other)
+        fleet = self.report(database=database)["fleet"][0]
+        self.assertEqual((fleet["cores"], fleet["copies"]), (2, 2))
 
     def test_leaks_of_a_deleted_core_are_no_other_core_s(self):
         """Deleted by hand: sqlite3 leaves the rows of other tables."""

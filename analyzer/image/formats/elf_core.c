@@ -325,11 +325,10 @@ static struct error *read_cuts(struct core *core, const uint8_t *note, size_t si
 static void read_slim(struct core *core, const uint8_t *note, size_t size)
 {
 	struct image_origin *origin = &core->image->origin;
-	struct slim_note slim;
+	struct slim_note slim = { 0 };
 
-	if (size < sizeof(slim))
-		return;
-	memcpy(&slim, note, sizeof(slim));
+	memcpy(&slim, note, size < sizeof(slim) ? size : sizeof(slim));
+	origin->random = slim.random;
 	origin->by_debugger |= (slim.flags & SLIM_BY_DEBUGGER) != 0;
 	origin->unpacked |= (slim.flags & SLIM_UNPACKED) != 0;
 }

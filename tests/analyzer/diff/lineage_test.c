@@ -52,7 +52,7 @@ TEST(a_slim_core_is_of_the_process_that_has_its_places)
 	struct lineage slim = lineage_from(2, 10, PROGRAM, 0);
 	struct lineage moved = lineage_from(2, 10, PROGRAM + PAGE, 0);
 
-	slim.is_slim = moved.is_slim = true;
+	slim.is_replaced = moved.is_replaced = true;
 	assert_int_equal(lineage_compare(&one, &slim), KIN_SAME_PLACES);
 	assert_int_equal(lineage_compare(&slim, &one), KIN_SAME_PLACES);
 	assert_int_equal(lineage_compare(&one, &moved), KIN_OTHER_PLACE);
@@ -63,7 +63,7 @@ TEST(without_random_bytes_nothing_is_known)
 	struct lineage one = lineage_from(1, 10, PROGRAM, 0);
 	struct lineage other = one;
 
-	other.has_random = false;
+	other.random = 0;
 	assert_int_equal(lineage_compare(&one, &other), KIN_UNKNOWN);
 }
 
