@@ -169,13 +169,16 @@ static bool read_body(struct reader *reader, struct memory_range range, const ui
 	return region && (region->rights & RIGHT_EXECUTE);
 }
 
+/* Tables of 16 entries or fewer have no bins; others have two for each entry (st.c). */
 static bool read_bins(struct reader *reader, struct memory_range range, const uint64_t *words,
 		      struct item_contents *ret)
 {
-	enum { TYPE = 1, COUNT = 2, FIRST = 4, BOUND = 5, MOST_POWER = 40, SIZES = 4 };
-	uint64_t bins = words[0] >> 8 & UINT8_MAX, size = words[0] >> 16 & UINT8_MAX;
+	enum { TYPE = 1, COUNT = 2, FIRST = 4, BOUND = 5, LEAST_POWER = 5, MOST_POWER = 40 };
+	uint64_t entries = words[0] & UINT8_MAX, bins = words[0] >> 8 & UINT8_MAX;
+	uint64_t size = words[0] >> 16 & UINT8_MAX;
 
-	if (bins > MOST_POWER || size >= SIZES)
+	if (entries < LEAST_POWER || entries > MOST_POWER || bins != entries + 1 ||
+	    size > bins / 8 || words[BOUND] > UINT64_C(1) << entries)
 		return false;
 	*ret = (struct item_contents){
 		.asked = UINT64_C(1) << (bins + size),
