@@ -7,6 +7,10 @@
  * tagged pointers hold, too. So what is found is at least what is there, and a count that is larger
  * is lost for certain, as long as holders have addresses.
  *
+ * C code may keep its reference to an object as an address inside of it, as numpy does to the
+ * characters of docstrings. Where a word of static memory or of another allocation leads inside,
+ * the object's count is not judged.
+ *
  *	found   words that may be a holder's
  *	count   of holders, those by weak pointers among them
  */
@@ -24,6 +28,8 @@ struct counted {
 	uint64_t holder, other; /* addresses that holders have; 0: no other */
 	uint64_t count;
 	uint32_t found;
+	bool is_object; /* of a runtime */
+	bool is_inside; /* held by an address inside of it, as that of its characters */
 	allocation_id id;
 	type_number type; /* whose member the count is by its name; or NO_TYPE */
 };
@@ -82,6 +88,7 @@ static bool read_object(struct counting *counting, allocation_id id, struct memo
 		return false;
 	ret->holder = liveness.address;
 	ret->count = liveness.count;
+	ret->is_object = true;
 	return true;
 }
 
@@ -253,7 +260,11 @@ static void count_word(struct counting *counting, allocation_id source, uint64_t
 		held->found++;
 }
 
-static void count_words(struct counting *counting, allocation_id source, struct memory_range range)
+typedef void (*word_function)(struct counting *counting, allocation_id source, uint64_t start,
+			      uint64_t at, uint64_t word);
+
+static void count_words(struct counting *counting, allocation_id source, struct memory_range range,
+			word_function function)
 {
 	for (uint64_t at = range.start; at < range.end;) {
 		uint64_t size, word;
@@ -264,13 +275,13 @@ static void count_words(struct counting *counting, allocation_id source, struct 
 		size = MIN(size, range.end - at);
 		for (uint64_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
 			memcpy(&word, bytes + i, sizeof(word));
-			count_word(counting, source, range.start, at + i, word);
+			function(counting, source, range.start, at + i, word);
 		}
 		at += size;
 	}
 }
 
-static struct error *count_allocations(struct counting *counting)
+static struct error *count_allocations(struct counting *counting, word_function function)
 {
 	const struct analysis *analysis = counting->analysis;
 	const struct bitmap *used = allocation_used(analysis->index);
@@ -281,9 +292,36 @@ static struct error *count_allocations(struct counting *counting)
 	bitmap_for_each(id, used) {
 		TRY(progress_check_at(analysis->progress, id, &passed));
 		count_words(counting, (allocation_id)id,
-			    allocation_range_near(analysis->index, (allocation_id)id, &hint));
+			    allocation_range_near(analysis->index, (allocation_id)id, &hint),
+			    function);
 	}
 	return NULL;
+}
+
+static struct counted *find_by_id(const struct counting *counting, allocation_id id)
+{
+	struct counted *list = counting->list.items;
+
+	return list ? list + BISECT(i, 0, counting->list.count, list[i].id < id) : NULL;
+}
+
+/* The word, not in the block itself, leads to the block: note if it leads inside of an object. */
+static void note_inside(struct counted *counted, uint64_t word)
+{
+	if (counted)
+		counted->is_inside |= counted->is_object && word > counted->holder;
+}
+
+static void note_word(struct counting *counting, allocation_id source, uint64_t start, uint64_t at,
+		      uint64_t word)
+{
+	allocation_id id;
+
+	if (word - counting->first > counting->last - counting->first)
+		return;
+	id = allocation_find(counting->analysis->index, word);
+	if (id != NO_ALLOCATION && id != source && bitmap_get(&counting->targets, id))
+		note_inside(find_by_id(counting, id), word);
 }
 
 /* A register may be a holder of whatever is in its target. */
@@ -292,18 +330,37 @@ static bool count_anchor(void *data, const struct anchor *anchor)
 	struct counting *counting = data;
 	uint64_t word = allocation_start(counting->analysis->index, anchor->target);
 	struct counted *held;
-	size_t i;
 
 	if (anchor->address && view_read(&counting->view, anchor->address, &word, sizeof(word))) {
 		held = find_held(counting, word);
 		if (held)
 			held->found++;
+		else if (anchor->kind == ROOT_STATIC)
+			note_inside(find_by_id(counting, anchor->target), word);
 		return true;
 	}
-	i = BISECT(number, 0, counting->list.count,
-		   counting->list.items[number].id < anchor->target);
-	counting->list.items[i].found++;
+	held = find_by_id(counting, anchor->target);
+	if (held)
+		held->found++;
 	return true;
+}
+
+/* Only where something looks lost is memory read a second time. */
+static struct error *find_insides(struct counting *counting)
+{
+	const struct allocation_index *index = counting->analysis->index;
+
+	counting->first = UINT64_MAX;
+	counting->last = 0;
+	array_for_each(counted, &counting->list) {
+		if (!counted->is_object || counted->found >= counted->count || counted->is_inside) {
+			bitmap_clear(&counting->targets, counted->id);
+			continue;
+		}
+		counting->first = MIN(counting->first, counted->holder);
+		counting->last = counted->holder + allocation_size(index, counted->id);
+	}
+	return counting->last ? count_allocations(counting, note_word) : NULL;
 }
 
 /*
@@ -331,7 +388,8 @@ static bool is_counting(const struct counting *counting, type_number type)
 static struct error *keep_lost(const struct counting *counting, struct counts *ret)
 {
 	array_for_each(counted, &counting->list)
-		if (counted->found < counted->count && is_counting(counting, counted->type))
+		if (counted->found < counted->count && !counted->is_inside &&
+		    is_counting(counting, counted->type))
 			TRY(array_append(&ret->lost,
 					 (struct lost_count){ counted->id, counted->count,
 							      counted->found }));
@@ -356,8 +414,9 @@ struct error *build_lost_counts(struct analysis *analysis)
 	if (counting.list.count == 0)
 		return NULL;
 	reference_judge_init(&counting.judge, analysis->patterns);
-	TRY(count_allocations(&counting));
+	TRY(count_allocations(&counting, count_word));
 	roots_visit(analysis->roots, &counting.targets, count_anchor, &counting);
+	TRY(find_insides(&counting));
 	judge_members(&counting);
 	analysis->lost_counts.lost.memory.account = &analysis->account;
 	return keep_lost(&counting, &analysis->lost_counts);

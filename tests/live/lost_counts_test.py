@@ -191,6 +191,14 @@ for made in orders[::10] + lists[::10]:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
     print(hex(id(made)))
 del made
+# C code keeps the address of the characters alone, as numpy does of docstrings: nothing is lost.
+texts = [f"text that is kept {number}" for number in range(100)]
+places = [id(text) + sys.getsizeof("") - 1 for text in texts]
+for text in texts:
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(text))
+kept = (ctypes.c_void_p * 99)(*places[1:])
+ctypes.c_void_p.in_dll(ctypes.CDLL(None), "optarg").value = places[0]
+del texts, text, places
 print("ready", flush=True)
 time.sleep(600)
 """
