@@ -24,6 +24,8 @@ struct question {
 /* The folder's file that heapcore's messages go to. */
 static const char MESSAGES[] = "messages.txt";
 
+static const char SLIM_CORE[] = "core.zst";
+
 static void ask(struct session *session, const struct stored *stored,
 		const struct question *question)
 {
@@ -42,16 +44,34 @@ static void ask(struct session *session, const struct stored *stored,
 		session_complain(session, error);
 }
 
-static void ask_all(struct session *session, const struct stored *stored, const char *previous)
+static void ask_all(struct session *session, const struct stored *stored)
 {
-	const struct question questions[] = {
+	static const struct question questions[] = {
 		{ { "info" }, 1, "screen.txt", "screen.json" },
 		{ { "summarize", "leakroots" }, 2, "leaks.txt", NULL },
-		{ { "diff", previous }, 2, "growth.txt", "growth.json" },
 	};
 
-	for (size_t i = 0; i < COUNT_OF(questions) - !previous; i++)
+	for (size_t i = 0; i < COUNT_OF(questions); i++)
 		ask(session, stored, &questions[i]);
+}
+
+/*
+ * Compare what stays of the core with what stayed of the one before: in a slim core, some kinds
+ * are others.
+ */
+static struct error *ask_growth(struct session *session, const struct stored *stored,
+				const char *previous)
+{
+	_cleanup_(free) char *slim = stored_path(stored, SLIM_CORE);
+	const struct question question = { { "diff", previous }, 2, "growth.txt", "growth.json" };
+
+	TRY_MEMORY(slim);
+	if (access(slim, R_OK) == 0) {
+		session_close(session);
+		TRY(session_open(session, slim));
+	}
+	ask(session, stored, &question);
+	return NULL;
 }
 
 /* Put a packed core without contents in place of the core. */
@@ -59,7 +79,7 @@ static struct error *make_slim(struct session *session, const struct stored *sto
 			       const char *core)
 {
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
-	_cleanup_(free) char *path = stored_path(stored, "core.zst");
+	_cleanup_(free) char *path = stored_path(stored, SLIM_CORE);
 	struct slim_sizes sizes;
 	int fd;
 
@@ -74,9 +94,24 @@ static struct error *make_slim(struct session *session, const struct stored *sto
 	return NULL;
 }
 
-/* The child; whether the core may stay. */
-static bool answer(const struct answers_options *options, const struct stored *stored,
-		   pid_t process)
+/* Leave what of the core may stay. */
+static struct error *make_smaller(struct session *session, const struct answers_options *options,
+				  const struct stored *stored, const char *core,
+				  struct session *told)
+{
+	struct error *error =
+		options->slim || options->prefers_slim ? make_slim(session, stored, core) : NULL;
+
+	if (!error || options->slim)
+		return error;
+	session_note(told, "%s is kept whole: %s", core, error_message(error));
+	error_destroy(error);
+	return NULL;
+}
+
+/* The child, which tells the user by told; whether the core may stay. */
+static bool answer(struct session *told, const struct answers_options *options,
+		   const struct stored *stored, pid_t process)
 {
 	_cleanup_(session_deinit) struct session session;
 	_cleanup_(free) char *core = stored_path(stored, "core");
@@ -96,9 +131,11 @@ static bool answer(const struct answers_options *options, const struct stored *s
 		return false;
 	error = session_open(&session, core);
 	if (!error)
-		ask_all(&session, stored, previous);
-	if (!error && options->slim)
-		error = make_slim(&session, stored, core);
+		ask_all(&session, stored);
+	if (!error)
+		error = make_smaller(&session, options, stored, core, told);
+	if (!error && previous)
+		error = ask_growth(&session, stored, previous);
 	if (error)
 		session_complain(&session, error);
 	session_doubt(&session);
@@ -141,7 +178,7 @@ static struct error *answer_in_child(struct session *session, const struct answe
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGINT, SIG_DFL);
 		silence();
-		stays = getppid() == parent && answer(options, stored, process);
+		stays = getppid() == parent && answer(session, options, stored, process);
 		fflush(NULL);
 		_exit(!stays);
 	}
@@ -163,7 +200,7 @@ static void tell_by_environment(const struct stored *stored, const struct stored
 	static const char *const files[][2] = {
 		{ "HEAPCORE_CORE", "core" },	     { "HEAPCORE_REASON", "reason.json" },
 		{ "HEAPCORE_SCREEN", "screen.txt" }, { "HEAPCORE_LEAKS", "leaks.txt" },
-		{ "HEAPCORE_GROWTH", "growth.txt" }, { "HEAPCORE_CORE", "core.zst" },
+		{ "HEAPCORE_GROWTH", "growth.txt" }, { "HEAPCORE_CORE", SLIM_CORE },
 	};
 	char number[NUMBER_SIZE];
 

@@ -16,7 +16,8 @@ struct answers_options {
 	struct debug_options debug;
 	size_t maximum_memory; /* bytes; 0: the machine's */
 	bool no_content;
-	bool slim; /* in the end, only a core without contents stays, or none */
+	bool slim;	   /* in the end, only a core without contents stays, or none */
+	bool prefers_slim; /* such a one stays where it can be made */
 };
 
 struct stored_process {

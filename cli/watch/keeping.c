@@ -14,6 +14,8 @@ struct error *keeping_check(struct keeping *keeping)
 	if (keeping->keep)
 		TRY(parse_time(keeping->keep, &keeping->shelf.keep));
 	keeping->answers.debug.give_up = give_up;
+	/* Elsewhere may be memory that counts against the limit of who is watched. */
+	keeping->answers.debug.temporary_folder = keeping->shelf.folder;
 	keeping->answers.debug.cache_folder = keeping->no_cache ? NULL : cache_folder();
 	return NULL;
 }

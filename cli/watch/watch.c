@@ -17,7 +17,7 @@
 static const char DOCUMENTATION[] =
 	"Wait beside a process until its memory is nearly used up, or grows too fast, and then keep a core of it and who holds its memory, before the kernel kills it.\vTARGET is the number of a process; name:NAME for the largest process of that name, which is waited for; a control group, as a folder or as in /proc/PID/cgroup; or a unit of systemd, such as shop.service. Of several processes the largest is examined. SIGUSR1 asks for that now.\n"
 	"\n"
-	"DIR/TIME-NAME-PID/ has core, reason.json, screen.txt, leaks.txt and growth.txt (since the look before), DIR/latest leads to the newest, DIR/metrics.prom is for scrapers. The oldest make room for new ones.\n"
+	"DIR/TIME-NAME-PID/ has core.zst without contents (or core), reason.json, screen.txt, leaks.txt and growth.txt (since the look before), DIR/latest leads to the newest, DIR/metrics.prom is for scrapers. The oldest make room for new ones.\n"
 	"\n"
 	"COMMAND gets the paths in HEAPCORE_DIR, HEAPCORE_CORE, HEAPCORE_SCREEN, HEAPCORE_LEAKS, HEAPCORE_GROWTH and HEAPCORE_REASON; also HEAPCORE_PID, HEAPCORE_NAME and HEAPCORE_CAUSE.\n"
 	"\n"
@@ -28,7 +28,7 @@ struct watch_options {
 	const char *target;
 	const char *memory, *growth;
 	struct trigger_options triggers;
-	bool all;
+	bool all, whole;
 };
 
 static const struct argp_option OPTIONS[] = {
@@ -40,6 +40,9 @@ static const struct argp_option OPTIONS[] = {
 	{ "all", KEEP(FLAG, struct watch_options, all), NULL, 0,
 	  "Examine all processes of the group, not only the largest", 0 },
 	KEEPING_OPTIONS,
+	{ "whole", KEEP(FLAG, struct watch_options, whole), NULL, 0,
+	  "Keep cores with contents; the default is one without in their place, where it can be made",
+	  0 },
 	{ 0 },
 };
 
@@ -71,6 +74,9 @@ static struct error *check(struct watch_options *options)
 {
 	if (!options->target)
 		return error_create(ERROR_USAGE, "give a process, a control group or a unit");
+	if (options->whole && options->keeping.answers.slim)
+		return error_create(ERROR_USAGE, "give --slim or --whole");
+	options->keeping.answers.prefers_slim = !options->whole;
 	options->triggers.percent = DEFAULT_PERCENT;
 	if (options->memory) {
 		options->triggers.percent = 0;

@@ -5,6 +5,7 @@ quiet leaves nothing.
 """
 
 import contextlib
+import glob
 import json
 import os
 import re
@@ -76,13 +77,13 @@ class WatchTest(harness.LiveTest):
         self.answers = self.path("answers")
         self.program = self.compile("worker", text=PROGRAM, flags=("-g", "-O1"))
 
-    def begin(self, group=None):
+    def begin(self, group=None, **variables):
         """The program, in that group."""
         command = [self.program]
         if group:
             command = ["sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$0"', self.program]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True, bufsize=1)
+                                   text=True, bufsize=1, env={**os.environ, **variables})
         self.addCleanup(harness.end, process)
         self.grow(process, 1)
         return process
@@ -176,7 +177,7 @@ class WatchTest(harness.LiveTest):
         self.assertTrue(metrics.endswith("\n# EOF\n"))
         # The core is one as any other.
         self.assertIn("1,501 allocations", harness.ask(
-            f"{second}/core", "count", "used", "struct entry").stdout)
+            f"{second}/core.zst", "count", "used", "struct entry").stdout)
         said = self.end(watch)
         self.assertIn(f"{second}: memory, 94.0 MiB of 100.0 MiB in use", said)
         while not os.path.exists(told):
@@ -184,6 +185,7 @@ class WatchTest(harness.LiveTest):
         for line in (f"HEAPCORE_PID={process.pid}", "HEAPCORE_CAUSE=memory", "HEAPCORE_NAME=worker"):
             self.assertIn(f"{line}\n", read(told))
         self.assertRegex(read(told), rf"HEAPCORE_SCREEN={self.answers}/\S+/screen.txt\n")
+        self.assertRegex(read(told), rf"HEAPCORE_CORE={self.answers}/\S+/core.zst\n")
 
     def test_pages_of_files_and_little_use_leave_nothing(self):
         process = self.begin()
@@ -200,8 +202,9 @@ class WatchTest(harness.LiveTest):
         self.assertEqual(len(self.looks()), 1)
 
     def test_only_a_core_without_contents_stays(self):
+        """What grew is the truth to the byte: the cores that stay are compared."""
         process = self.begin()
-        watch = self.watch("--slim", process.pid)
+        watch = self.watch(process.pid)
         self.grow(process, 100)
         for number in 1, 2:
             watch.send_signal(signal.SIGUSR1)
@@ -212,9 +215,41 @@ class WatchTest(harness.LiveTest):
             # Where the program writes it, it stands in code.
             self.assertLess(unpacked.count(b"Secret!"), 10)
             self.grow(process, 50)
+        growth = json.loads(read(f"{folder}/growth.json"))["tables"]
+        rows = next(table["rows"] for table in growth if table["name"] == "growth")
+        self.assertEqual([(row["kind"], row["growth"]) for row in rows],
+                         [("struct entry", 50 * ENTRY)])
         self.assertIn("the_cache (worker): +200,400 bytes in +50 allocations",
                       read(f"{folder}/growth.txt"))
-        self.end(watch)
+        self.assertNotIn("kept whole", self.end(watch))
+
+    def look_once(self, process, *words):
+        """The names of files of cores that a look leaves, and what it says."""
+        watch = self.watch(*words, process.pid)
+        watch.send_signal(signal.SIGUSR1)
+        folder = self.wait_for_look(len(self.looks()) + 1)
+        said = self.end(watch)
+        return folder, [name for name in sorted(os.listdir(folder)) if "core" in name], said
+
+    def test_a_whole_core_stays_where_it_is_wanted(self):
+        folder, names, said = self.look_once(self.begin(), "--whole")
+        self.assertEqual(names, ["core"])
+        self.assertNotIn("kept whole", said)
+        with open(f"{folder}/core", "rb") as core:
+            self.assertIn(b"Secret!xxxx", core.read())
+
+    def test_a_whole_core_stays_where_no_other_can_be_made(self):
+        library = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")
+        if not library:
+            raise harness.Skipped("there is no tcmalloc")
+        process = self.begin(LD_PRELOAD=library[0])
+        folder, names, said = self.look_once(process)
+        self.assertEqual(names, ["core"])
+        self.assertIn(f"{folder}/core is kept whole: a slim core cannot have a heap of tcmalloc yet",
+                      said)
+        folder, names, said = self.look_once(process, "--slim")
+        self.assertEqual(names, [])
+        self.assertIn("none without contents could be made, so it is removed", said)
 
     def test_growth_of_a_process(self):
         process = self.begin()
@@ -230,7 +265,7 @@ class WatchTest(harness.LiveTest):
         process = self.begin()
         group = self.make_group(process)
         self.grow(process, 1000)
-        watch = self.watch("--max", "1/h", "--room", "10M", group)
+        watch = self.watch("--whole", "--max", "1/h", "--room", "10M", group)
         self.use(group, 86)
         self.wait_for_look(1)
         self.use(group, 95)
@@ -336,6 +371,7 @@ class WatchTest(harness.LiveTest):
                       ("-o", self.answers, "--memory", "101%", str(process.pid)),
                       ("-o", self.answers, "--growth", "5M", str(process.pid)),
                       ("-o", self.answers, "--max", "many", str(process.pid)),
+                      ("-o", self.answers, "--slim", "--whole", str(process.pid)),
                       ("-o", self.answers, "no.such"), ("-o", self.answers, "/no/such"),
                       ("-o", self.program, str(process.pid)),
                       ("-o", self.answers, str(process.pid), str(process.pid))):
