@@ -65,9 +65,11 @@ static struct error *find_structure(struct slim_rules *rules, struct analysis *a
 	}
 	for (size_t i = 0; i < runtime_count(runtimes); i++) {
 		const struct runtime *kind = runtime_at(runtimes, i);
+		struct object_space *space = runtimes_space(runtimes, kind);
 
-		if (kind->visit_structure)
-			TRY(kind->visit_structure(runtimes_space(runtimes, kind), &visitor));
+		/* A program may link an interpreter, and never start it. */
+		if (space && kind->visit_structure)
+			TRY(kind->visit_structure(space, &visitor));
 	}
 	list->count = memory_ranges_join(list->items, list->count);
 	return NULL;

@@ -351,6 +351,21 @@ class SlimTest(LiveTest):
         said = run("gdb", "-q", "-nx", "-batch", "-ex", "bt", self.path("leak"), slim)
         self.assertIn("main", said.stdout)
 
+    def test_an_interpreter_that_never_starts(self):
+        """As in unbound, which links Python for modules that few use."""
+        libraries = [library for name in ("libruby-3*.so.3.*", "libpython3*.so.1.0")
+                     for library in glob.glob(f"/usr/lib/*/{name}")]
+        if not libraries:
+            raise Skipped("there is no library of an interpreter")
+        process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
+                                           flags=("-pthread",))],
+                             LD_PRELOAD=" ".join(libraries))
+        core = snap(process, self.path("core"))
+        slim = self.slim(core)
+        for question in "count used", "list leaked":
+            self.assertEqual(ask("--no-content", core, question).stdout,
+                             ask(slim, question).stdout)
+
     def test_what_it_cannot_take(self):
         """Heaps and languages whose own words it does not know."""
         library = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")
