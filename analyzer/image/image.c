@@ -1,6 +1,7 @@
 #include "analyzer/image/image.h"
 
 #include "analyzer/base/list.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/image/view.h"
 
 #include <elf.h>
@@ -204,6 +205,45 @@ uint64_t image_random_hash(const struct image *image)
 	return address && image_read(image, address, bytes, RANDOM_BYTES)
 		       ? XXH3_64bits(bytes, RANDOM_BYTES)
 		       : 0;
+}
+
+bool image_keeps_content(const struct image *image)
+{
+	return image_note(image, NOTE_KEPT).size >= sizeof(struct note_range);
+}
+
+static struct note_range note_range(const struct own_note *note, size_t number)
+{
+	struct note_range range;
+
+	memcpy(&range, note->bytes + number * sizeof(range), sizeof(range));
+	return range;
+}
+
+bool image_has_content(const struct image *image, uint64_t address, uint64_t *ret_run)
+{
+	struct own_note note = image_note(image, NOTE_KEPT);
+	size_t count = note.bytes ? note.size / sizeof(struct note_range) : 0;
+	size_t next = BISECT(i, 0, count, note_range(&note, i).end <= address);
+	struct note_range range = { UINT64_MAX, UINT64_MAX };
+
+	*ret_run = MAX(UINT64_MAX - address, 1);
+	if (!image_is_slim(image))
+		return true;
+	if (next < count)
+		range = note_range(&note, next);
+	if (range.start <= address && address < range.end)
+		*ret_run = range.end - address;
+	else if (range.start > address)
+		*ret_run = range.start - address;
+	return range.start <= address && address < range.end;
+}
+
+bool image_has_contents(const struct image *image, uint64_t address, uint64_t size)
+{
+	uint64_t run;
+
+	return image_has_content(image, address, &run) && run >= size;
 }
 
 bool image_read(const struct image *image, uint64_t address, void *ret, size_t size)

@@ -281,6 +281,18 @@ bool image_is_slim(const struct image *image);
  */
 uint64_t image_random_hash(const struct image *image);
 
+/* True if such a core has contents that stayed all the same. */
+bool image_keeps_content(const struct image *image);
+
+/*
+ * False if a slim core lacks the contents at address; *ret_run: for how many bytes from there on
+ * that holds, at least 1.
+ */
+bool image_has_content(const struct image *image, uint64_t address, uint64_t *ret_run);
+
+/* True if that holds for all of the size bytes. */
+bool image_has_contents(const struct image *image, uint64_t address, uint64_t size);
+
 /* Copy size bytes at address, across regions. False if any is absent. */
 bool image_read(const struct image *image, uint64_t address, void *ret, size_t size);
 bool image_read_u64(const struct image *image, uint64_t address, uint64_t *ret);

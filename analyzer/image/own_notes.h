@@ -16,6 +16,7 @@ enum {
 	NOTE_HELD = 0x48454c44,	    /* addresses that the kernel holds, see below */
 	NOTE_UNSHARED = 0x554e5348, /* struct note_range, likewise */
 	NOTE_SLIM = 0x534c494d,	    /* struct slim_note: contents were left out */
+	NOTE_KEPT = 0x4b455054,	    /* struct note_range: contents that were not, by address */
 };
 
 /* One of a core; its bytes are in the dump, of any alignment, and untrusted. */

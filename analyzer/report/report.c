@@ -147,7 +147,7 @@ static void keep_value(struct report *report, size_t number, struct value value)
 		report->memory = *value.memory;
 		report->memory.blank = report->chap;
 		report->memory.room = report->width;
-		value.memory = report->no_content ? NULL : &report->memory;
+		value.memory = report->no_content && !report->shows_kept ? NULL : &report->memory;
 	}
 	report->values[number] = value;
 }

@@ -87,6 +87,7 @@ struct memory_view {
 	uint64_t origin; /* address shown as 0: addresses become offsets */
 	bool ascii;	 /* show characters, too */
 	bool blank;	 /* behind the last word of a line that is not full */
+	bool is_slim;	 /* what is absent was left out */
 	size_t room;	 /* how wide lines may be, in characters; 0: as wide as they are */
 	size_t word;	 /* bytes of a word; 0: 8 */
 	/*
@@ -206,6 +207,7 @@ struct report {
 	size_t width;		   /* of the terminal that it is read on, in characters; 0: none */
 	uint64_t most_text;	   /* bytes of a text in HTML; 0: all */
 	bool no_content;	   /* the contents of memory are left out */
+	bool shows_kept;	   /* but those that a slim core has */
 	bool quiet;		   /* and notes */
 	bool chap;		   /* lines are as chap has them, to the letter */
 	bool with_kinds;	   /* documents in JSON say of which kinds columns are */

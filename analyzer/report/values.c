@@ -70,8 +70,12 @@ static void begin_line(struct writer *writer, bool first, uint64_t label, size_t
 	writer_text(writer, ": ");
 }
 
-static void write_absent(struct writer *writer, uint64_t size)
+static void write_absent(struct writer *writer, const struct memory_view *view, uint64_t size)
 {
+	if (view->is_slim) {
+		writer_text(writer, report_left_out);
+		return;
+	}
 	writer_text(writer, "0x");
 	writer_hexadecimal(writer, size);
 	writer_text(writer, " bytes that are not in the dump");
@@ -112,7 +116,7 @@ static void words_write(struct writer *writer, const struct memory_view *view)
 			return;
 		if (!bytes) {
 			begin_line(writer, done == 0, shift + done, width);
-			write_absent(writer, run);
+			write_absent(writer, view, run);
 			done += run;
 			continue;
 		}
@@ -241,6 +245,10 @@ static void write_contents(struct writer *writer, const struct memory_view *view
 			write_byte(writer, bytes[i]);
 		if (bytes)
 			continue;
+		if (view->is_slim) {
+			writer_text(writer, report_left_out);
+			continue;
+		}
 		/* In a small core, these may be 2^63. */
 		writer_put(writer, '(');
 		writer_decimal(writer, run);

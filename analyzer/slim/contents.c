@@ -313,10 +313,9 @@ static uint64_t redact_span(const struct slim_rules *rules, const struct span *s
 }
 
 /* Put back what is kept to the byte. */
-static void restore_structure(const struct slim_rules *rules, uint64_t address,
-			      const uint8_t *bytes, uint64_t size, uint8_t *ret)
+static void restore(const struct range_list *list, uint64_t address, const uint8_t *bytes,
+		    uint64_t size, uint8_t *ret)
 {
-	const struct range_list *list = &rules->structure;
 	size_t i = LIST_ABOVE(list->items, list->count, end, address);
 
 	for (; i < list->count && list->items[i].start < address + size; i++) {
@@ -343,6 +342,28 @@ static void tally(const uint8_t *bytes, uint64_t size, const uint8_t *ret, uint6
 	tally->placeholders += placeholders * WORD;
 	tally->addresses += addresses;
 	tally->structure += size - (zeros + placeholders) * WORD - addresses;
+}
+
+/* The bytes of words that are not as they were. */
+static uint64_t count_changed(const uint8_t *bytes, uint64_t size, const uint8_t *ret)
+{
+	uint64_t changed = 0;
+
+	for (uint64_t i = 0; i < size; i += WORD)
+		changed += memcmp(bytes + i, ret + i, WORD) != 0 ? WORD : 0;
+	return changed;
+}
+
+/* Put back contents that somebody wants, and count those that the rules leave out. */
+static void restore_contents(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
+			     uint64_t size, uint8_t *ret, struct slim_tally *tally)
+{
+	uint64_t before = count_changed(bytes, size, ret), kept;
+
+	restore(&rules->contents, address, bytes, size, ret);
+	kept = before - count_changed(bytes, size, ret);
+	tally->contents += kept;
+	tally->placeholders -= kept;
 }
 
 static struct span span_at(const struct slim_rules *rules, const struct region *region,
@@ -374,8 +395,11 @@ void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t
 		else
 			addresses = redact_span(rules, &span, address + done, bytes + done, part,
 						ret + done);
-		restore_structure(rules, address + done, bytes + done, part, ret + done);
+		restore(&rules->structure, address + done, bytes + done, part, ret + done);
 		tally(bytes + done, part, ret + done, addresses, &tallies[span.origin]);
+		if (rules->contents.count)
+			restore_contents(rules, address + done, bytes + done, part, ret + done,
+					 &tallies[span.origin]);
 		done += part;
 	}
 }

@@ -8,7 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
-enum { WORD = sizeof(uint64_t), NOTE_ALIGNMENT = 4, MOST_FLAGS = 1 << 22 };
+enum { WORD = sizeof(uint64_t), NOTE_ALIGNMENT = 4, MOST_FLAGS = 1 << 22, MOST_CONTENTS = 1 << 30 };
 
 struct note {
 	const char *owner;
@@ -255,8 +255,18 @@ struct error *slim_notes_add(struct slim_notes *notes, const struct slim_rules *
 	return NULL;
 }
 
-struct error *slim_notes_end(struct slim_notes *notes, const struct image *image)
+static struct error *add_own(struct slim_notes *notes, uint32_t type, const void *bytes,
+			     size_t size)
 {
+	TRY_MEMORY(append(notes, NOTE_OWNER, type, bytes, size));
+	return NULL;
+}
+
+struct error *slim_notes_end(struct slim_notes *notes, const struct slim_rules *rules)
+{
+	const struct range_list *contents = &rules->contents;
+	const struct image *image = rules->image;
+	uint64_t size = contents->count * sizeof(*contents->items);
 	struct slim_note note = {
 		.version = 1,
 		.flags = (image->origin.by_debugger ? SLIM_BY_DEBUGGER : 0U) |
@@ -264,8 +274,12 @@ struct error *slim_notes_end(struct slim_notes *notes, const struct image *image
 		.random = image_random_hash(image),
 	};
 
-	if (image_is_slim(image))
-		return NULL;
-	TRY_MEMORY(append(notes, NOTE_OWNER, NOTE_SLIM, (const uint8_t *)&note, sizeof(note)));
-	return NULL;
+	_Static_assert(sizeof(*contents->items) == sizeof(struct note_range), "one is the other");
+	if (size > MOST_CONTENTS)
+		return error_create(
+			ERROR_NOT_SUPPORTED,
+			"has too many allocations that --keep names: a note cannot list them");
+	if (!image_is_slim(image))
+		TRY(add_own(notes, NOTE_SLIM, &note, sizeof(note)));
+	return size ? add_own(notes, NOTE_KEPT, contents->items, size) : NULL;
 }

@@ -23,11 +23,13 @@ struct slim_rules {
 	uint64_t ignored_bits;	     /* of a pointer to data, which are no part of the address */
 	bool has_signatures;	     /* pointers to code have */
 	struct range_list structure; /* kept as it is, likewise */
+	struct range_list contents;  /* so are these: somebody wanted them */
 	uint32_t half;		     /* placeholder of each half of a word that is not zero */
 	uint8_t letter;		     /* of each character of text */
 };
 
-struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis);
+struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis,
+			      const struct slim_options *options);
 void slim_rules_deinit(struct slim_rules *rules);
 DEFINE_DEINIT(slim_rules_deinit, struct slim_rules)
 
@@ -94,5 +96,5 @@ DEFINE_DEINIT(slim_notes_deinit, struct slim_notes)
 struct error *slim_notes_add(struct slim_notes *notes, const struct slim_rules *rules,
 			     const uint8_t *bytes, size_t size, struct slim_tally *tally);
 
-/* Add the note that says that this is a slim core, unless it has one. */
-struct error *slim_notes_end(struct slim_notes *notes, const struct image *image);
+/* Add the notes that say that this is a slim core, unless it has one, and which contents it has. */
+struct error *slim_notes_end(struct slim_notes *notes, const struct slim_rules *rules);

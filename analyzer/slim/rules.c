@@ -1,9 +1,11 @@
+#include "analyzer/account/contents.h"
 #include "analyzer/base/list.h"
 #include "analyzer/classify/reader.h"
 #include "analyzer/program/structure.h"
 #include "analyzer/slim/parts.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Split the mapped memory at the widest gap. */
 static void find_bounds(struct slim_rules *rules)
@@ -189,7 +191,67 @@ static void choose_placeholders(struct slim_rules *rules)
 		rules->letter = (uint8_t)letters[i];
 }
 
-struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis)
+/* Placeholders of a slim core are not kept as contents of another. */
+static struct error *keep_contents(struct slim_rules *rules, uint64_t start, uint64_t size)
+{
+	if (size == 0 || !image_has_contents(rules->image, start, size))
+		return NULL;
+	return array_append(&rules->contents, (struct memory_range){ start, start + size });
+}
+
+/* The bytes of the allocation's text, with what ends it; 0 if it is no string. */
+static uint64_t text_size(const struct slim_rules *rules, const struct patterns *patterns,
+			  struct reader *reader, allocation_id id)
+{
+	uint64_t start = allocation_start(rules->index, id), known = 0;
+	uint64_t size = allocation_size(rules->index, id);
+	const uint8_t *bytes = image_bytes(rules->image, start, &known);
+	struct pattern_facts facts;
+
+	if (!bytes || patterns_of(patterns, id) == NO_PATTERN)
+		return 0;
+	size = MIN(size, known);
+	if (pattern_is_text(patterns_of(patterns, id)))
+		return MIN(contents_text(bytes, size) + 1, size);
+	if (!patterns_tell(patterns, reader, id, &facts) || !facts.is_measured || !facts.unit ||
+	    strcmp(facts.unit, "characters") != 0)
+		return 0;
+	return MIN(facts.live_end, size);
+}
+
+static struct error *find_strings(struct slim_rules *rules, struct analysis *analysis)
+{
+	const struct patterns *patterns = analysis_owners(analysis);
+	struct progress *progress = analysis_progress(analysis);
+	struct reader reader;
+	uint64_t told = 0;
+
+	patterns_init_reader(patterns, &reader);
+	for (size_t id = 0; id < allocation_count(rules->index); id++) {
+		TRY(progress_check_at(progress, id, &told));
+		TRY(keep_contents(rules, allocation_start(rules->index, (allocation_id)id),
+				  text_size(rules, patterns, &reader, (allocation_id)id)));
+	}
+	return NULL;
+}
+
+static struct error *find_contents(struct slim_rules *rules, struct analysis *analysis,
+				   const struct slim_options *options)
+{
+	struct range_list *list = &rules->contents;
+
+	if (options->whole)
+		bitmap_for_each(id, options->whole)
+			TRY(keep_contents(rules, allocation_start(rules->index, (allocation_id)id),
+					  allocation_size(rules->index, (allocation_id)id)));
+	if (options->strings)
+		TRY(find_strings(rules, analysis));
+	list->count = memory_ranges_join(list->items, list->count);
+	return NULL;
+}
+
+struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis,
+			      const struct slim_options *options)
 {
 	*rules = (struct slim_rules){ 0 };
 	TRY(analysis_need(analysis, STAGE_FIBERS));
@@ -199,20 +261,21 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	rules->index = analysis_index(analysis);
 	rules->ignored_bits = rules->program->ignored_bits;
 	rules->has_signatures = rules->program->code_signature != 0;
-	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure);
+	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure, &rules->contents);
 	TRY(check_supported(rules, analysis));
 	TRY(heaps_wake(rules->heaps));
 	TRY(analysis_need(analysis, STAGE_OWNERS));
 	TRY(find_mapped(rules));
 	TRY(find_numbers(rules, analysis));
 	TRY(find_structure(rules, analysis));
+	TRY(find_contents(rules, analysis, options));
 	choose_placeholders(rules);
 	return NULL;
 }
 
 void slim_rules_deinit(struct slim_rules *rules)
 {
-	arrays_release(&rules->mapped, &rules->structure);
+	arrays_release(&rules->mapped, &rules->structure, &rules->contents);
 }
 
 bool slim_is_mapped(const struct slim_rules *rules, uint64_t word)

@@ -203,7 +203,7 @@ static struct error *take_segments(struct slim_writer *writer, const Elf64_Ehdr 
 		}
 		TRY(take_segment(writer, &segment));
 	}
-	return slim_notes_end(&writer->notes, image);
+	return slim_notes_end(&writer->notes, &writer->rules);
 }
 
 /* Say where everything goes: each segment keeps its size, as far as the dump has it. */
@@ -498,6 +498,7 @@ static void add_up(const struct slim_writer *writer, struct slim_sizes *ret)
 			ret->tallies[j].zeros += more->zeros;
 			ret->tallies[j].addresses += more->addresses;
 			ret->tallies[j].structure += more->structure;
+			ret->tallies[j].contents += more->contents;
 			ret->tallies[j].placeholders += more->placeholders;
 		}
 }
@@ -510,7 +511,7 @@ struct error *slim_write(struct analysis *analysis, const struct slim_options *o
 
 	relay_init(&writer.relay);
 	TRY(prepare(&writer, analysis_account(analysis)));
-	TRY(slim_rules_init(&writer.rules, analysis));
+	TRY(slim_rules_init(&writer.rules, analysis, options));
 	writer.image = writer.rules.image;
 	writer.page = image_page_size(writer.image);
 	if (writer.image->size < sizeof(header))

@@ -43,12 +43,15 @@ struct slim_tally {
 	uint64_t addresses; /* kept: addresses of memory */
 	uint64_t structure; /* kept: written by an allocator, the loader, the C library or a linker
 			     */
+	uint64_t contents;  /* kept as the options say */
 	uint64_t placeholders; /* left out */
 };
 
 struct slim_options {
 	int fd; /* of the file, empty; borrowed; -1: only to count */
 	bool packed;
+	const struct bitmap *whole; /* allocations that stay as they are; borrowed; or NULL */
+	bool strings;		    /* so do texts of those that are strings */
 	struct progress *progress;
 };
 

@@ -300,6 +300,7 @@ static struct error *report_run(struct analysis *analysis, const void *input, st
 	for (struct report *each = report; each; each = each->next) {
 		has_page |= is_page(each);
 		each->no_content |= arguments->share;
+		each->shows_kept &= !arguments->share;
 	}
 	for (struct report *each = report, *next; each && !error; each = next) {
 		next = each->next;

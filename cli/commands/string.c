@@ -1,5 +1,5 @@
 #include "analyzer/base/text.h"
-#include "cli/command.h"
+#include "cli/views/rows.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static void write_string(const struct string_arguments *arguments, const struct 
 		{ "address", VALUE_ADDRESS }, { "text", VALUE_TEXT }, { "length", VALUE_BYTES },
 		{ "shown", VALUE_BYTES }, { "end", VALUE_ADDRESS });
 
-	report_single(report, &table, arguments->address, report_content(report, text),
-		      found->length, VALUE_IF(shown < found->length, shown),
+	report_single(report, &table, arguments->address, text, found->length,
+		      VALUE_IF(shown < found->length, shown),
 		      VALUE_IF(!found->ends, arguments->address + found->length));
 }
 
@@ -111,7 +111,11 @@ static struct error *string_run(struct analysis *analysis, const void *input, st
 	TRY(find_end(analysis, arguments->address, &found));
 	shown = MIN(shown, found.length);
 	TRY(copy_text(image, arguments->address, shown, &text));
-	write_string(arguments, &found, shown, text, report);
+	write_string(arguments, &found, shown,
+		     rows_show_contents(report, analysis, arguments->address, shown)
+			     ? text
+			     : report_left_out,
+		     report);
 	return NULL;
 }
 

@@ -265,11 +265,14 @@ static void set_example(struct summary_writer *writer, const struct kind_line *l
 	const uint8_t *bytes =
 		image_bytes(analysis_image(writer->analysis), allocation_start(index, id), &size);
 
-	if (!bytes || writer->report->no_content)
+	if (!bytes)
 		return;
 	length = MIN(length, size);
 	length = MIN(length, MOST_SHOWN);
 	size = text_run((const char *)bytes, length);
+	if (!rows_show_contents(writer->report, writer->analysis, allocation_start(index, id),
+				size))
+		return;
 	snprintf(writer->text, sizeof(writer->text), "%.*s%s", (int)size, (const char *)bytes,
 		 size + ESCAPED_SIZE / 4 > MOST_SHOWN ? "..." : "");
 	report_set(writer->report, "such as", writer->text);

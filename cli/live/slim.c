@@ -1,6 +1,7 @@
 #include "cli/live/slim.h"
 
 #include "analyzer/base/text.h"
+#include "analyzer/query/query.h"
 #include "analyzer/slim/slim.h"
 #include "cli/prompt/machine.h"
 #include "cli/prompt/output_file.h"
@@ -22,15 +23,27 @@ struct slim_arguments {
 	const char *core;
 	const char *output;
 	const char *format;
-	bool zstd, audit, quiet;
+	bool zstd, audit, quiet, strings;
+	struct set_query query; /* of what stays whole */
 	struct debug_options debug;
 };
+
+static void arguments_deinit(struct slim_arguments *arguments)
+{
+	set_query_deinit(&arguments->query);
+}
+DEFINE_DEINIT(arguments_deinit, struct slim_arguments)
+
+enum { KEY_KEEP = 256 };
 
 static const struct argp_option OPTIONS[] = {
 	{ "output", 'o', "FILE", BY_LETTER(KEEP(TEXT, struct slim_arguments, output)),
 	  "Write to FILE, packed with zstd if its name ends with .zst", 0 },
 	{ "zstd", KEEP(FLAG, struct slim_arguments, zstd), NULL, 0,
 	  "Pack it with zstd, whatever its name is", 0 },
+	{ "keep", KEY_KEEP, "WHAT", 0,
+	  "Keep contents, too: 'strings', the texts of allocations that are strings; 'all-of SET', those of a set, as 'all-of leaked' or 'all-of \"used %LongString\"'",
+	  0 },
 	{ "audit", KEEP(FLAG, struct slim_arguments, audit), NULL, 0,
 	  "List how many bytes of what origin were kept or left out; without -o, write nothing",
 	  0 },
@@ -43,6 +56,34 @@ static const struct argp_option OPTIONS[] = {
 	{ 0 },
 };
 
+/* Take the words of a set. */
+static struct error *take_set(struct slim_arguments *arguments, char *words)
+{
+	char *rest;
+
+	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		TRY(query_take_word(&arguments->query, word));
+	return query_check(&arguments->query);
+}
+
+/* The set is the word behind all-of, whatever it looks like. */
+static struct error *take_keep(struct slim_arguments *arguments, const char *what,
+			       struct argp_state *state)
+{
+	if (strcmp(what, "strings") == 0) {
+		arguments->strings = true;
+		return NULL;
+	}
+	if (strcmp(what, "all-of") != 0)
+		return error_create(ERROR_USAGE, "--keep takes 'strings' or 'all-of SET'");
+	if (state->next >= state->argc)
+		return error_create(ERROR_USAGE, "--keep all-of needs a set");
+	if (arguments->query.term_count > 0)
+		return error_create(ERROR_USAGE,
+				    "--keep all-of takes one set: put 'or' between two");
+	return take_set(arguments, state->argv[state->next++]);
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct slim_arguments *arguments = state->input;
@@ -51,6 +92,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	if (switch_keep(OPTIONS, key, argument, arguments, &error))
 		return 0;
 	switch (key) {
+	case KEY_KEEP:
+		error = take_keep(arguments, argument, state);
+		return error ? switch_refuse(state, error) : 0;
 	case ARGP_KEY_ARG:
 		if (arguments->core)
 			argp_error(state, "only one core can be given");
@@ -74,11 +118,12 @@ static bool ends_with(const char *text, const char *ending)
 	return length >= size && strcmp(text + length - size, ending) == 0;
 }
 
-struct error *slim_core(struct session *session, int output, bool packed, struct slim_sizes *ret)
+struct error *slim_core(struct session *session, struct slim_options options,
+			struct slim_sizes *ret)
 {
-	struct slim_options options = { output, packed, &session->progress.progress };
 	struct error *error;
 
+	options.progress = &session->progress.progress;
 	progress_line_begin(&session->progress);
 	error = slim_write(session->analysis, &options, ret);
 	progress_line_stop(&session->progress);
@@ -88,7 +133,7 @@ struct error *slim_core(struct session *session, int output, bool packed, struct
 }
 
 static struct error *write_output(struct session *session, const struct slim_arguments *arguments,
-				  struct slim_sizes *ret)
+				  struct slim_options options, struct slim_sizes *ret)
 {
 	_cleanup_(output_file_deinit) struct output_file file = { .fd = -1 };
 	_cleanup_(close) int fd = -1;
@@ -100,7 +145,9 @@ static struct error *write_output(struct session *session, const struct slim_arg
 	if (output_file_begin_named(path, &file) < 0)
 		return errno == EEXIST ? error_create(ERROR_USAGE, "%s is not a regular file", path)
 				       : error_system("%s", path);
-	error = slim_core(session, file.fd, arguments->zstd || ends_with(path, ".zst"), ret);
+	options.fd = file.fd;
+	options.packed = arguments->zstd || ends_with(path, ".zst");
+	error = slim_core(session, options, ret);
 	if (!error && (fd = output_file_complete(&file)) < 0)
 		error = error_system("the core cannot get its name");
 	if (error)
@@ -113,9 +160,10 @@ static struct error *write_output(struct session *session, const struct slim_arg
 
 static void report_sizes(struct report *report, const struct slim_sizes *sizes)
 {
-	static const struct table table = TABLE(
-		"origin", NULL, { "addresses", VALUE_BYTES }, { "structure", VALUE_BYTES },
-		{ "zeros", VALUE_BYTES }, { "left out", VALUE_BYTES }, { "origin", VALUE_TEXT });
+	static const struct table table =
+		TABLE("origin", NULL, { "addresses", VALUE_BYTES }, { "structure", VALUE_BYTES },
+		      { "contents", VALUE_BYTES }, { "zeros", VALUE_BYTES },
+		      { "left out", VALUE_BYTES }, { "origin", VALUE_TEXT });
 	struct slim_tally total = { 0 };
 
 	report_begin_table(report, &table);
@@ -124,13 +172,14 @@ static void report_sizes(struct report *report, const struct slim_sizes *sizes)
 
 		total.addresses += tally->addresses;
 		total.structure += tally->structure;
+		total.contents += tally->contents;
 		total.zeros += tally->zeros;
 		total.placeholders += tally->placeholders;
-		report_row(report, tally->addresses, tally->structure, tally->zeros,
-			   tally->placeholders, slim_origin_name(i));
+		report_row(report, tally->addresses, tally->structure, tally->contents,
+			   tally->zeros, tally->placeholders, slim_origin_name(i));
 	}
-	report_row(report, total.addresses, total.structure, total.zeros, total.placeholders,
-		   "total");
+	report_row(report, total.addresses, total.structure, total.contents, total.zeros,
+		   total.placeholders, "total");
 	report_end_table(report);
 }
 
@@ -145,6 +194,8 @@ static struct error *write_audit(const struct session *session, const struct sli
 
 static struct error *slim(struct session *session, const struct slim_arguments *arguments)
 {
+	_cleanup_(members_deinit) struct members members = { 0 };
+	struct slim_options options = { .fd = -1, .strings = arguments->strings };
 	struct slim_sizes sizes = { 0 };
 
 	if (arguments->format)
@@ -152,10 +203,14 @@ static struct error *slim(struct session *session, const struct slim_arguments *
 	if (strcmp(arguments->core, "-") != 0 && access(arguments->core, R_OK) < 0)
 		return error_create(ERROR_USAGE, "%s: %s", arguments->core, strerror(errno));
 	TRY(session_open(session, arguments->core));
+	if (arguments->query.set) {
+		TRY(query_select(session->analysis, &arguments->query, &members));
+		options.whole = &members.set;
+	}
 	if (arguments->output)
-		TRY(write_output(session, arguments, &sizes));
+		TRY(write_output(session, arguments, options, &sizes));
 	else
-		TRY(slim_core(session, -1, false, &sizes));
+		TRY(slim_core(session, options, &sizes));
 	return arguments->audit ? write_audit(session, &sizes) : NULL;
 }
 
@@ -169,7 +224,7 @@ const struct argp slim_parser = {
 int slim_main(int count, char **arguments)
 {
 	_cleanup_(session_deinit) struct session session;
-	struct slim_arguments given = { 0 };
+	_cleanup_(arguments_deinit) struct slim_arguments given = { 0 };
 	struct error *error;
 
 	argp_err_exit_status = EXIT_WRONG_USAGE;

@@ -201,7 +201,7 @@ static struct error *write_slim(struct session *session, int core, int output, b
 
 	TRY_MEMORY(path);
 	TRY(session_open(session, path));
-	error = slim_core(session, output, packed, &sizes);
+	error = slim_core(session, (struct slim_options){ .fd = output, .packed = packed }, &sizes);
 	*ret_packed = sizes.packed;
 	/* Doubts about its answers concern who asks for these. */
 	session_close(session);

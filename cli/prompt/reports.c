@@ -141,6 +141,7 @@ static struct error *open_next(struct reports *reports, const struct report_form
 	report->choice = &reports->choice;
 	report->tags = reports->tags.report.count ? &reports->tags.report : NULL;
 	report->no_content = reports->no_content;
+	report->shows_kept = reports->shows_kept;
 	report->quiet = reports->quiet;
 	report->chap = reports->chap;
 	report->with_kinds = reports->with_kinds;
@@ -161,6 +162,7 @@ struct error *reports_open(struct reports *reports, struct session *session,
 
 	*reports = (struct reports){ .command = join_words(line),
 				     .no_content = session->no_content,
+				     .shows_kept = session->shows_kept,
 				     .quiet = session->quiet,
 				     .chap = session->chap,
 				     .with_kinds = session->with_kinds,

@@ -44,6 +44,7 @@ struct reports {
 	char *command;	 /* of the subject; owned */
 	bool quiet;	 /* they leave out notes */
 	bool no_content; /* they leave out the contents of memory */
+	bool shows_kept; /* but those that a slim core has */
 	bool chap;	 /* see struct report, also of the next */
 	bool with_kinds;
 	size_t width; /* width of the first subject's report */

@@ -38,6 +38,7 @@ void session_deinit(struct session *session)
 
 struct error *session_open(struct session *session, const char *path)
 {
+	const struct image *image;
 	struct error *error;
 
 	progress_line_begin(&session->progress);
@@ -48,7 +49,10 @@ struct error *session_open(struct session *session, const char *path)
 		return error;
 	analysis_limit_memory(session->analysis, session->maximum_memory);
 	/* Placeholders are no text. */
-	session->no_content |= image_is_slim(analysis_image(session->analysis));
+	image = analysis_image(session->analysis);
+	session->shows_kept =
+		image_keeps_content(image) && (!session->no_content || session->shows_kept);
+	session->no_content |= image_is_slim(image);
 	return NULL;
 }
 

@@ -49,6 +49,7 @@ struct session {
 	uint64_t most_rows;		   /* of a table, and of what is listed; 0: all */
 	bool quiet;
 	bool no_content; /* reports leave out the contents of memory */
+	bool shows_kept; /* but those that a slim core has */
 	bool chap;	 /* or show them as chap does, to the letter */
 	bool with_kinds; /* reports say of which kinds their columns are; see struct report */
 	bool at_prompt;

@@ -249,6 +249,8 @@ static const uint8_t *shown_bytes(const void *source, uint64_t address, uint64_t
 	struct analysis *analysis = (struct analysis *)source;
 	const struct image *image = analysis_image(analysis);
 	const uint8_t *bytes;
+	bool has_content;
+	uint64_t run;
 
 	*ret_size = 0;
 	if (atomic_load(&analysis_progress(analysis)->interrupted))
@@ -258,7 +260,16 @@ static const uint8_t *shown_bytes(const void *source, uint64_t address, uint64_t
 		*ret_size = gap_size(image, address);
 	else if (*ret_size > PIECE)
 		*ret_size = PIECE;
-	return bytes;
+	has_content = image_has_content(image, address, &run);
+	*ret_size = MIN(*ret_size, run);
+	return has_content ? bytes : NULL;
+}
+
+bool rows_show_contents(const struct report *report, const struct analysis *analysis,
+			uint64_t address, uint64_t size)
+{
+	return !report->no_content ||
+	       (report->shows_kept && image_has_contents(analysis_image(analysis), address, size));
 }
 
 struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t size,
@@ -272,6 +283,7 @@ struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t
 		.origin = start,
 		.word = image_word_size(analysis_image(analysis)),
 		.ascii = selection->ascii,
+		.is_slim = image_is_slim(analysis_image(analysis)),
 		.bytes = shown_bytes,
 		.source = analysis,
 	};

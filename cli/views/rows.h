@@ -95,6 +95,10 @@ void rows_allocation(struct report *report, const struct analysis *analysis,
 const char *rows_signature_name(const struct analysis *analysis, const struct set_query *query,
 				uint64_t signature);
 
+/* True if contents of memory may be shown; of a slim core, those that stayed. */
+bool rows_show_contents(const struct report *report, const struct analysis *analysis,
+			uint64_t address, uint64_t size);
+
 /* The part of [start, start + size) to show: all unless the selection limits it. */
 struct memory_view rows_view(struct analysis *analysis, uint64_t start, uint64_t size,
 			     const struct selection *selection);

@@ -86,7 +86,7 @@ static struct error *make_slim(struct session *session, const struct stored *sto
 	TRY_MEMORY(path);
 	if (output_file_begin_named(path, &file) < 0)
 		return error_system("%s", path);
-	TRY(slim_core(session, file.fd, true, &sizes));
+	TRY(slim_core(session, (struct slim_options){ .fd = file.fd, .packed = true }, &sizes));
 	fd = output_file_complete(&file);
 	if (fd < 0 || unlink(core) < 0)
 		return error_system("%s", path);

@@ -75,8 +75,8 @@ class SlimTest(LiveTest):
         ask("slim", "-q", *options, core, "-o", path)
         return path
 
-    def audit(self, core):
-        text = ask("slim", "--audit", "--format", "json", core).stdout
+    def audit(self, core, *options):
+        text = ask("slim", "--audit", "--format", "json", *options, core).stdout
         return json.loads(text)["tables"][0]["rows"]
 
     def write(self, secrets):
@@ -269,6 +269,80 @@ class SlimTest(LiveTest):
             self.assertEqual(ask(slim, "enumerate", "used", "%" + pattern).stdout,
                              ask(core, "enumerate", "used", "%" + pattern).stdout, pattern)
 
+    def keep(self):
+        """A core of kept_contents.c, the file's bytes, and addresses by word."""
+        truth = self.path("truth")
+        process = self.start([self.compile("kept", "kept_contents.c", "truth.c")], truth=truth)
+        told = {}
+        with open(truth, encoding="ascii") as lines:
+            for word, *numbers in map(str.split, lines):
+                if numbers:
+                    told.setdefault(word, []).append(numbers[0] if word != "text" else f"{int(numbers[0]):x}")
+        return snap(process, self.path("core")), told
+
+    def has(self, path, *sought):
+        with open(path, "rb") as file:
+            data = file.read()
+        return [text in data for text in sought]
+
+    NUMBERS = [first.to_bytes(8, "little") for first in (0x1122334455667700, 0x1f2e3d4c5b6a7900)]
+    TEXTS = [b"customer Smith from", b"may read: sword", b"swordfish"]
+
+    def test_what_a_set_has_is_kept(self):
+        core, told = self.keep()
+        bare = self.slim(core, "bare.core")
+        slim = self.slim(core, "slim.core", "--keep", "all-of", "leaked")
+        self.assertEqual(self.has(core, *self.NUMBERS, *self.TEXTS), [True] * 5)
+        self.assertEqual(self.has(bare, *self.NUMBERS, *self.TEXTS), [False] * 5)
+        self.assertEqual(self.has(slim, *self.NUMBERS, *self.TEXTS), [True] + [False] * 4)
+        self.check_same(core, slim)
+        for address in told["lost"]:
+            for command in f"show {address}", f"dump {address} 40":
+                shown = ask(slim, *command.split()).stdout
+                self.assertIn("11223344556677", shown)
+                self.assertEqual(shown.replace(slim, core), ask(core, *command.split()).stdout)
+                hidden = ask("--no-content", slim, *command.split()).stdout
+                self.assertNotIn("11223344556677", hidden)
+        for address in told["kept"] + told["text"]:
+            for command in f"dump {address} 40", f"show {address}", f"string {address}":
+                shown = ask(slim, *command.split()).stdout
+                self.assertIn("(content left out)", shown)
+                self.assertNotRegex(shown, "5b6a79|b5b5b5|xxxx|7878")
+        self.assertIn("but for those that --keep named", ask(slim, "count", "used").stderr)
+        self.assertNotIn("--keep", ask(bare, "count", "used").stderr)
+        # What was left out cannot come back, and what a second one does not keep is gone.
+        again = self.slim(slim, "again.core", "--keep", "all-of", "used")
+        self.assertEqual(self.has(again, *self.NUMBERS), [True, False])
+        self.assertIn("(content left out)", ask(again, "dump", told["kept"][0]).stdout)
+        again = self.slim(slim, "bare2.core")
+        self.assertEqual(self.has(again, *self.NUMBERS), [False, False])
+        self.assertIn("(content left out)", ask(again, "dump", told["lost"][0]).stdout)
+
+    def test_texts_are_kept(self):
+        core, told = self.keep()
+        slim = self.slim(core, "slim.core", "--keep", "strings")
+        self.assertEqual(self.has(slim, *self.NUMBERS, *self.TEXTS),
+                         [False, False, True, False, False])
+        self.check_same(core, slim)
+        for address in told["text"]:
+            self.assertIn('"customer Smith from Springfield"',
+                          ask(slim, "string", address).stdout)
+        for address in told["kept"] + told["lost"]:
+            self.assertIn("(content left out)", ask(slim, "string", address).stdout)
+        rows = [{row["origin"]: row for row in self.audit(core, *keep)}
+                for keep in ([], ["--keep", "strings"])]
+        used = [each["allocations in use"] for each in rows]
+        self.assertEqual(used[0]["contents"], 0)
+        self.assertGreaterEqual(used[1]["contents"], 32 * len(told["text"]))
+        self.assertEqual(used[0]["left_out"] - used[1]["left_out"], used[1]["contents"])
+
+    def test_what_cannot_be_kept(self):
+        core, slim = f"{ROOT}/testdata/cores/bookworm-small-static.core.xz", self.path("slim")
+        for words, said in ((["secrets"], "takes 'strings' or 'all-of SET'"),
+                            (["all-of"], "needs a set"), (["all-of", "lekaed"], "leaked")):
+            self.assertIn(said, ask("slim", core, "-o", slim, "--keep", *words,
+                                    expected=[USAGE]).stderr)
+
     def test_it_says_so(self):
         process = self.start([self.compile("leak", "tutorial_leak.cpp", compiler="c++",
                                            flags=("-pthread",))])
@@ -283,7 +357,7 @@ class SlimTest(LiveTest):
         self.assertLess(rows["allocations in use"]["structure"],
                         rows["allocations in use"]["left_out"])
         total = rows.pop("total")
-        for column in "addresses", "structure", "zeros", "left_out":
+        for column in "addresses", "structure", "contents", "zeros", "left_out":
             self.assertEqual(sum(row[column] for row in rows.values()), total[column])
 
     def test_pages_of_placeholders_are_left_out(self):
