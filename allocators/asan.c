@@ -9,9 +9,6 @@ enum {
 	MOST_LARGE = 1 << 20,
 };
 
-/* Memory with a byte for each eight that the program has, asan_mapping.h; none holds an address. */
-static const uint64_t SHADOW_START = 0x7fff7000, SHADOW_END = 0x10007fff8000;
-
 static const uint64_t MAGIC = 0xcc6e96b9cc6e96b9, SPACING = UINT64_C(1) << SPACING_SHIFT;
 
 static const struct arena_kind asan_arena_kinds[] = {
@@ -253,7 +250,7 @@ static struct error *asan_walk(struct heap *base, arena_number first, struct blo
 	struct walk walk = { heap, sink };
 	struct view view = { heap->context.image };
 
-	TRY(block_sink_claim(sink, SHADOW_START, SHADOW_END));
+	TRY(block_sink_claim(sink, ASAN_SHADOW_START, ASAN_SHADOW_END));
 	for (unsigned int i = 1; i < ASAN_CLASSES; i++) {
 		uint64_t start = heap->space + SPACING * i;
 

@@ -142,13 +142,22 @@ static bool is_hidden(const struct smaps *smaps, const struct region *region)
 	return !region->rights && area && area->resident > 0;
 }
 
+static bool is_asan_shadow(const struct image *image, const struct region *region)
+{
+	const struct region *first = image_find(image, ASAN_SHADOW_START);
+	const struct region *last = image_find(image, ASAN_SHADOW_END - 1);
+
+	return region->start >= ASAN_SHADOW_START && region->end <= ASAN_SHADOW_END && first &&
+	       first->start == ASAN_SHADOW_START && last && last->end == ASAN_SHADOW_END;
+}
+
 static void weigh_absent(const struct image *image, const struct region *region, bool private,
 			 struct absence *absence)
 {
 	const struct mapping *mapping = region->mapping;
 	uint64_t size = region->end - region->start;
 
-	if (mapping && !mapping->base)
+	if ((mapping && !mapping->base) || is_asan_shadow(image, region))
 		return;
 	if (!private || image->missing > 0) {
 		if (absence->unknown == 0)

@@ -328,5 +328,11 @@ uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fall
 /* Bytes of the pages of the kernel that ran the process: PAGE, or some such as 64 KiB. */
 uint64_t image_page_size(const struct image *image);
 
+/*
+ * AddressSanitizer's memory on x86-64 with a byte for each eight that the program has, by its
+ * asan_mapping.h. None holds an address, and most of its 16 TiB are never written.
+ */
+static const uint64_t ASAN_SHADOW_START = 0x7fff7000, ASAN_SHADOW_END = 0x10007fff8000;
+
 /* Report what the dump lacks of the process's writable memory; image_open() does. */
 struct error *image_report_absence(const struct image *image, struct findings *findings);
