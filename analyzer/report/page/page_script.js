@@ -141,7 +141,7 @@
 	/* Kinds: what tells each is in a column of its own */
 	function kindOf(row) {
 		if (row.pattern) return `%${row.pattern}`;
-		const name = row.type || row.name || row["several named"] || row.identity || row.signature || row.group;
+		const name = row.type || row.class || row["known as"] || row["several named"] || row.identity || row["known by"] || row.group;
 		if (name) return name;
 		if (row["blocks of"]) return `blocks of ${row["blocks of"]}`;
 		return `unrecognized of size ${grouped(row.size)}${row.shape ? `, ${row.shape}` : ""}`;
