@@ -81,8 +81,9 @@ static struct error *count_owner(struct search *search, allocation_id owner)
 	kind_key kind = kind_of_owner(search, owner);
 	uint64_t word;
 
-	/* A library's own, as malloc's lists of what a thread has freed. */
-	if (kind_has_pattern(kind) && pattern_is_reserve(kind_pattern(kind)))
+	/* A library's or runtime's own, as malloc's lists of what a thread has freed. */
+	if (kind_has_pattern(kind) &&
+	    (pattern_is_reserve(kind_pattern(kind)) || pattern_holds_stale(kind_pattern(kind))))
 		return NULL;
 	reference_judge_set_source(&search->judge, owner);
 	for (uint64_t at = search->judge.source.start;
@@ -165,6 +166,22 @@ static struct error *count_statics(struct search *search)
 	return statics.error;
 }
 
+/* Numbers and texts look like addresses by chance, but rarely like one where a block begins. */
+static void leave_out_doubtful(struct danglings *danglings)
+{
+	size_t kept = 0;
+
+	array_for_each(row, danglings) {
+		if (row->to_starts > 0) {
+			danglings->items[kept++] = *row;
+			continue;
+		}
+		danglings->doubtful++;
+		danglings->references -= row->references;
+	}
+	danglings->count = kept;
+}
+
 DEFINE_COMPARE(compare_danglings, struct dangling, DESCENDING(references), ASCENDING(kind),
 	       ASCENDING(offset))
 
@@ -187,6 +204,7 @@ struct error *dangling_find(struct analysis *analysis, const struct bitmap *owne
 	TRY(count_owners(&search, owners));
 	if (is_equal(owners, search.used))
 		TRY(count_statics(&search));
+	leave_out_doubtful(ret);
 	array_sort(ret, compare_danglings);
 	return NULL;
 }

@@ -26,6 +26,7 @@ struct dangling {
 struct danglings {
 	HASH_TABLE(struct dangling); /* most references first */
 	uint64_t references;	     /* of all rows */
+	uint64_t doubtful;	     /* members left out: none of their words leads to a start */
 };
 
 /*

@@ -34,10 +34,11 @@ struct classifier {
 	bool narrow;	   /* takes words of 4 bytes as well: see reader->word */
 	bool for_cxx;	   /* only where a C++ library is loaded */
 	bool holds_object; /* an object, perhaps, whose class says more */
-	bool is_text;	 /* told by contents, which differ between runs: class and type say more */
-	bool is_whole;	 /* no part of what holds it, but something by itself, as a table by name */
-	bool is_plain;	 /* a type by debug information says what is in it, which is more */
-	bool is_reserve; /* a library has it for itself, whatever the program does */
+	bool is_text;  /* told by contents, which differ between runs: class and type say more */
+	bool is_whole; /* no part of what holds it, but something by itself, as a table by name */
+	bool is_plain; /* a type by debug information says what is in it, which is more */
+	bool holds_stale; /* a runtime's own, which leaves words there that it will not follow */
+	bool is_reserve;  /* a library has it for itself, whatever the program does */
 	/* Only where the runtime's objects are known. */
 	const struct runtime *runtime;
 	int kind;	   /* for its own functions, which may be shared: reader_kind() */

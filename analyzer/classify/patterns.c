@@ -259,6 +259,11 @@ bool pattern_is_reserve(pattern_number number)
 	return number != NO_PATTERN && classifiers[number - 1]->is_reserve;
 }
 
+bool pattern_holds_stale(pattern_number number)
+{
+	return number != NO_PATTERN && classifiers[number - 1]->holds_stale;
+}
+
 bool pattern_is_whole(pattern_number number)
 {
 	return number != NO_PATTERN && classifiers[number - 1]->is_whole;

@@ -77,6 +77,9 @@ bool pattern_is_body(pattern_number number);
 /* True if a library keeps it for itself, whatever the program does. */
 bool pattern_is_reserve(pattern_number number);
 
+/* See holds_stale of struct classifier. */
+bool pattern_holds_stale(pattern_number number);
+
 /* True if it is no part of what holds it. */
 bool pattern_is_whole(pattern_number number);
 

@@ -43,10 +43,12 @@ static void write_total(struct report *report, const struct danglings *danglings
 {
 	static const struct table table = TABLE(
 		"total dangling",
-		"{references,} {references|reference|references} of {members,} {members|member|members} {references|leads|lead} to freed memory.",
-		{ "references", VALUE_COUNT }, { "members", VALUE_COUNT });
+		"{references,} {references|reference|references} of {members,} {members|member|members} {references|leads|lead} to freed memory.[ {doubtful,} {doubtful|member|members} more {doubtful|leads|lead} only into the middle of freed blocks, likely by chance.]",
+		{ "references", VALUE_COUNT }, { "members", VALUE_COUNT },
+		{ "doubtful", VALUE_COUNT });
 
-	report_single(report, &table, danglings->references, danglings->count);
+	report_single(report, &table, danglings->references, danglings->count,
+		      value_nonzero(danglings->doubtful));
 }
 
 static struct error *dangling_run(struct analysis *analysis, const void *input,
@@ -78,7 +80,7 @@ const struct command command_dangling = {
 		   "dangling used Session\n"
 		   "dangling --limit 10",
 	.description =
-		"Who follows such a reference uses memory after it was freed, or frees it twice. A row counts the references in one member of one kind, or in one static variable: 'to starts' are those that lead to where a freed block begins; others lead into it, as to a member, or into blocks that were joined. 'such as' is the first owner, and 'freed' the block that it leads to. Words of stacks, spare room of containers and words that a language knows to be unused do not count. A reference may also be a word that the program will not look at again. The set is 'used' by default; static variables count with it alone.",
+		"Who follows such a reference uses memory after it was freed, or frees it twice. A row counts the references in one member of one kind, or in one static variable: 'to starts' are those that lead to where a freed block begins; others lead into it, as to a member, or into blocks that were joined. Members without any that leads to a start are left out. 'such as' is the first owner, and 'freed' the block that it leads to. Words of stacks, spare room of containers and words that a language knows to be unused do not count. A reference may also be a word that the program will not look at again. The set is 'used' by default; static variables count with it alone.",
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = dangling_parse,
 	.shorten = selection_shorten,

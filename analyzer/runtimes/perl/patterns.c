@@ -34,7 +34,7 @@ CLASSIFIER(perl_arguments, "PerlArguments", "the arguments of a call in Perl",
 CLASSIFIER(perl_array_items, "PerlArrayItems", "the items of an array of Perl, or of a pad",
 	   "the items of the array", MARKED(ITEMS));
 CLASSIFIER(perl_arena_table, "PerlArenaTable", "a table of arenas of Perl's bodies",
-	   "a table of arenas of Perl", MARKED(TABLE));
+	   "a table of arenas of Perl", MARKED(TABLE), .holds_stale = true);
 CLASSIFIER(perl_body, "PerlBody", "the body of a value of Perl", "the body of the value",
 	   MARKED(BODY));
 CLASSIFIER(perl_code, "PerlCode", "compiled code of Perl: a slab of operations",
@@ -50,7 +50,7 @@ CLASSIFIER(perl_hash_entry, "PerlHashEntry", "an entry of a hash of Perl", "an e
 CLASSIFIER(perl_hash_key, "PerlHashKey", "a key of a hash of Perl that shares none",
 	   "a key of the hash", MARKED(KEY));
 CLASSIFIER(perl_interpreter, "PerlInterpreter", "memory of a Perl interpreter",
-	   "memory of the interpreter", MARKED(INTERPRETER));
+	   "memory of the interpreter", MARKED(INTERPRETER), .holds_stale = true);
 CLASSIFIER(perl_magic, "PerlMagic", "magic of a value of Perl", "magic of the value",
 	   MARKED(MAGIC));
 CLASSIFIER(perl_part, "PerlPart", "memory reachable only from a value of Perl",
@@ -58,7 +58,7 @@ CLASSIFIER(perl_part, "PerlPart", "memory reachable only from a value of Perl",
 CLASSIFIER(perl_shared_key, "PerlSharedKey", "a key that hashes of Perl share",
 	   "an entry of the table of shared keys", MARKED(SHARED_KEY));
 CLASSIFIER(perl_stack, "PerlStack", "a stack of an interpreter of Perl",
-	   "a stack of the interpreter", MARKED(STACK));
+	   "a stack of the interpreter", MARKED(STACK), .holds_stale = true);
 CLASSIFIER(perl_string_text, "PerlStringText", "the text of a string of Perl",
 	   "the text of the string", MARKED(TEXT));
 CLASSIFIER(perl_weak_list, "PerlWeakList", "weak references to a value of Perl",
