@@ -393,6 +393,68 @@ static struct error *check_tests(struct engine *engine, bool *ret_again)
 	return NULL;
 }
 
+/* Set *ret if a member has a class of that name. */
+static struct error *has_class(struct engine *engine, const char *name, bool *ret)
+{
+	_cleanup_(class_filter_deinit) struct class_filter filter = { 0 };
+
+	*ret = false;
+	TRY(analysis_need(engine->analysis, STAGE_CLASSES));
+	TRY(class_filter_init(&filter, engine->analysis, name));
+	bitmap_for_each(id, &engine->members.set) {
+		uint64_t signature = analysis_signature(engine->analysis, (allocation_id)id);
+
+		if (signature)
+			TRY(class_filter_judge(&filter, signature, ret));
+		if (*ret)
+			return NULL;
+	}
+	return NULL;
+}
+
+static struct error *note_words(struct engine *engine, enum comment_kind kind, const char *words)
+{
+	return members_comment(&engine->members, (struct member_comment){ .state = words,
+									  .kind = kind,
+									  .from = NO_ALLOCATION,
+									  .to = NO_ALLOCATION });
+}
+
+static bool has_rules(const struct extension_rules *rules, uint16_t state)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->list[i].state == state)
+			return true;
+	return false;
+}
+
+/* Say so where a state's rules could be meant to be those of a class. */
+static struct error *note_states(struct engine *engine)
+{
+	for (size_t i = 0; i < engine->rules->state_count; i++) {
+		const char *name = engine->rules->state_names[i];
+		bool is_class = false;
+
+		if (has_rules(engine->rules, (uint16_t)(i + 1)))
+			TRY(has_class(engine, name, &is_class));
+		if (is_class)
+			TRY(note_words(engine, COMMENT_STATE, name));
+	}
+	return NULL;
+}
+
+static struct error *note_idle_rules(struct engine *engine)
+{
+	list_for_each(rule, engine->rules->list, engine->rules->count) {
+		if (rule->idle != RULE_APPLIES)
+			TRY(note_words(engine,
+				       rule->idle == RULE_REPEATED ? COMMENT_REPEATED
+								   : COMMENT_UNREACHED,
+				       rule->word));
+	}
+	return NULL;
+}
+
 struct error *extension_apply(const struct extension *extension, struct members *members)
 {
 	_cleanup_(engine_deinit) struct engine engine = { 0 };
@@ -408,6 +470,8 @@ struct error *extension_apply(const struct extension *extension, struct members 
 			TRY(start_again(&engine));
 	}
 	settle_members(&engine, members);
+	TRY(note_states(&engine));
+	TRY(note_idle_rules(&engine));
 	TRY(members_add_comments(&engine.members, members));
 	extended = engine.members;
 	engine.members = *members;

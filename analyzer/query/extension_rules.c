@@ -176,6 +176,50 @@ static struct error *number_state(struct extension_rules *rules, struct extensio
 	return NULL;
 }
 
+/* True if both rules try the same candidates, whatever follows from them. */
+static bool is_same(const struct extension_rule *a, const struct extension_rule *b)
+{
+	return a->arrow == b->arrow && strcmp(a->member_word, b->member_word) == 0 &&
+	       strcmp(a->extension_word, b->extension_word) == 0 &&
+	       a->has_member_offset == b->has_member_offset &&
+	       a->has_extension_offset == b->has_extension_offset &&
+	       a->member_offset == b->member_offset && a->extension_offset == b->extension_offset;
+}
+
+/* Go on until no state more is found that something leads to. */
+static void find_reached(const struct extension_rules *rules, bool *reached)
+{
+	bool found = true;
+
+	reached[BASE_STATE] = true;
+	while (found) {
+		found = false;
+		list_for_each(rule, rules->list, rules->count) {
+			if (!reached[rule->state] || reached[rule->next_state])
+				continue;
+			reached[rule->next_state] = found = true;
+		}
+	}
+}
+
+static struct error *find_idle(struct extension_rules *rules)
+{
+	_cleanup_(free) bool *reached = calloc(rules->state_count + 1, sizeof(*reached));
+
+	TRY_MEMORY(reached);
+	find_reached(rules, reached);
+	for (size_t i = 0; i < rules->count; i++) {
+		struct extension_rule *rule = &rules->list[i];
+
+		for (size_t j = 0; j < i; j++)
+			if (is_same(&rules->list[j], rule))
+				rule->idle = RULE_REPEATED;
+		if (!reached[rule->state])
+			rule->idle = RULE_UNREACHED;
+	}
+	return NULL;
+}
+
 struct error *extension_rules_check(struct extension_rules *rules)
 {
 	bool extends_base = false;
@@ -200,5 +244,5 @@ struct error *extension_rules_check(struct extension_rules *rules)
 		return error_create(
 			ERROR_USAGE,
 			"nothing can be extended: every rule begins with a state, and the set itself has none");
-	return NULL;
+	return find_idle(rules);
 }

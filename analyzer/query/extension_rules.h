@@ -17,6 +17,13 @@
 
 enum arrow { ARROW_TO, ARROW_TO_LEAKED, ARROW_FROM };
 
+/* The reason why a rule never brings anything in, judged by the rules alone. */
+enum rule_idle {
+	RULE_APPLIES,
+	RULE_REPEATED,	/* one in front of it takes all that it would */
+	RULE_UNREACHED, /* no rule leads to its state */
+};
+
 /* A state is a number; the base state has no name. */
 enum { BASE_STATE = 0, MOST_RULES = 1 << 15 };
 
@@ -32,6 +39,7 @@ struct extension_rule {
 	/* Once all rules are known. */
 	struct kind member, extension;
 	uint16_t state, next_state;
+	enum rule_idle idle;
 };
 
 struct extension_rules {
@@ -47,7 +55,10 @@ DEFINE_DEINIT(extension_rules_deinit, struct extension_rules)
 /* Take one more rule; no dump is needed to say what is wrong with it. */
 struct error *extension_rules_take(struct extension_rules *rules, const char *word);
 
-/* Find the states, once all rules were taken. */
+/*
+ * Find the states, once all rules were taken. Rules that bring nothing in are no error, as scripts
+ * have them: they are marked, to be told of.
+ */
 struct error *extension_rules_check(struct extension_rules *rules);
 
 /* The state of that name, or BASE_STATE; the state's name, or NULL. */

@@ -16,6 +16,9 @@ enum comment_kind {
 	COMMENT_BASE_VISITED, /* to, of the base set, was brought in before */
 	COMMENT_CYCLE,	      /* the chain comes back to to, and ends */
 	COMMENT_BRANCHES,     /* several lead to to: the chain ends */
+	COMMENT_STATE,	      /* state names a class, too: it is the state */
+	COMMENT_REPEATED,     /* the rule, in state, adds nothing to another */
+	COMMENT_UNREACHED,    /* the rule, in state, is of a state never met */
 	COMMENT_HEXADECIMAL,  /* nothing has the size in state, but to has it in hexadecimal */
 };
 
@@ -31,7 +34,8 @@ struct member_comment {
 static inline bool comment_is_warning(const struct member_comment *comment)
 {
 	return comment->kind == COMMENT_CYCLE || comment->kind == COMMENT_BRANCHES ||
-	       comment->kind == COMMENT_HEXADECIMAL;
+	       comment->kind == COMMENT_STATE || comment->kind == COMMENT_REPEATED ||
+	       comment->kind == COMMENT_UNREACHED || comment->kind == COMMENT_HEXADECIMAL;
 }
 
 /* In which order to show them. */

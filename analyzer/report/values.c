@@ -166,8 +166,9 @@ static void write_number(struct writer *writer, const struct value *value)
 
 const char *value_colour(const struct column *column, const struct value *value)
 {
-	static const char *const kinds[] = { "class",	"identity", "kind", "name",
-					     "pattern", "owner",    "type", "several named" };
+	static const char *const kinds[] = { "class", "of class",     "identity", "kind",
+					     "name",  "known as",     "pattern",  "owner",
+					     "type",  "several named" };
 
 	if (column->kind != VALUE_TEXT || !value->present)
 		return NULL;

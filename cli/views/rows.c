@@ -338,6 +338,18 @@ static const struct note {
 		"branches",
 		NOTE_TABLE("comment", "# The chain ends here: several allocations lead to the one at 0x{address}."),
 	},
+	[COMMENT_STATE] = {
+		"state and class",
+		NOTE_TABLE("comment", "# In the rules '{state}' is the state, not the class of that name."),
+	},
+	[COMMENT_REPEATED] = {
+		"repeated rule",
+		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: an earlier rule matches everything that it would."),
+	},
+	[COMMENT_UNREACHED] = {
+		"unreached rule",
+		NOTE_TABLE("comment", "# The rule '{state}' adds nothing: no other rule leads to its state."),
+	},
 	[COMMENT_HEXADECIMAL] = {
 		"hexadecimal size",
 		NOTE_TABLE("comment", "# Sizes are decimal. None is {state}, but that of the allocation at 0x{address} is in hexadecimal."),

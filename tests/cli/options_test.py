@@ -313,6 +313,12 @@ class BatchTest(FrontEndTest):
                              "--threads", wrong, self.place.core)
 
     def test_addresses_alone_leave_what_must_be_known_to_notes(self):
+        run = self.run_heapcore(
+            FINE, "core.1", "enumerate", "used", "--extend", "->",
+            "--extend", "->",
+        )
+        self.assertRegex(run.output, r"\A(0x[0-9a-f]+\n)+\Z")
+        self.assertIn("note: the rule '->' adds nothing", run.errors)
         run = self.run_heapcore(FINE, "core.1", "enumerate", "used", "--size", "28")
         self.assertEqual(run.output, "")
         self.assertRegex(run.errors, "note: sizes are decimal. None is 28, but that of the "

@@ -216,7 +216,7 @@ class ElsewhereTest(harness.LiveTest):
         core = harness.snap(process, self.path("core"), "--portable")
         text = self.compare(core)
         for name in ("String", "IO::FileDescriptor"):
-            self.assertIn(f"({name})", text)
+            self.assertIn(f"Class {name} has", text)
 
     def test_why_classes_have_no_names_is_said(self):
         core = self.take()

@@ -126,6 +126,24 @@ TEST(rules_of_no_use_are_mistakes)
 	check_all((const char *const[]){ "%Mop->", NULL }, "rule '%Mop->': unknown pattern 'Mop'");
 }
 
+static void check_idle(const char *const *words, size_t idle, enum rule_idle expected)
+{
+	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };
+
+	for (; *words; words++)
+		take_one(&rules, *words);
+	assert_no_error(extension_rules_check(&rules));
+	for (size_t i = 0; i < rules.count; i++)
+		assert_int_equal(rules.list[i].idle, i == idle ? expected : RULE_APPLIES);
+}
+
+TEST(rules_that_bring_nothing_in_are_marked)
+{
+	check_idle((const char *const[]){ "->", "M->A=>M", NULL }, 1, RULE_UNREACHED);
+	check_idle((const char *const[]){ "->A", "->B", "->A=>M", "M->", NULL }, 2, RULE_REPEATED);
+	check_idle((const char *const[]){ "->", "->", NULL }, 1, RULE_REPEATED);
+}
+
 TEST(rules_that_differ_are_no_repetition)
 {
 	_cleanup_(extension_rules_deinit) struct extension_rules rules = { 0 };

@@ -220,6 +220,8 @@ static size_t tell(const struct member_comment *comment, char *ret)
 	size_t length = 0;
 
 	ret[length++] = ' ';
+	if (comment->kind == COMMENT_STATE)
+		return length + (size_t)sprintf(ret + length, "%s?", comment->state);
 	if (comment->kind == COMMENT_BASE_VISITED) {
 		ret[length++] = '=';
 	} else {
