@@ -122,6 +122,7 @@ struct structure_visitor {
 	void *data;
 	program_range_visitor *number; /* of counts, lengths, flags */
 	program_range_visitor *name;   /* of texts */
+	program_range_visitor *text;   /* of those that are values; NULL: nobody asks */
 };
 
 /* Code that a program compiled: a method, a block, the body of a class. */

@@ -51,9 +51,22 @@ static struct error *keep_range(void *data, uint64_t start, uint64_t size)
 	return array_append(&rules->structure, (struct memory_range){ start, start + size });
 }
 
-static struct error *find_structure(struct slim_rules *rules, struct analysis *analysis)
+/* Placeholders of a slim core are not kept as contents of another. */
+static struct error *keep_contents(void *data, uint64_t start, uint64_t size)
 {
-	const struct structure_visitor visitor = { rules, keep_range, keep_range };
+	struct slim_rules *rules = data;
+
+	if (size == 0 || size > UINT64_MAX - start ||
+	    !image_has_contents(rules->image, start, size))
+		return NULL;
+	return array_append(&rules->contents, (struct memory_range){ start, start + size });
+}
+
+static struct error *find_structure(struct slim_rules *rules, struct analysis *analysis,
+				    bool strings)
+{
+	const struct structure_visitor visitor = { rules, keep_range, keep_range,
+						   strings ? keep_contents : NULL };
 	const struct runtimes *runtimes = analysis_runtimes(analysis);
 	struct range_list *list = &rules->structure;
 
@@ -191,14 +204,6 @@ static void choose_placeholders(struct slim_rules *rules)
 		rules->letter = (uint8_t)letters[i];
 }
 
-/* Placeholders of a slim core are not kept as contents of another. */
-static struct error *keep_contents(struct slim_rules *rules, uint64_t start, uint64_t size)
-{
-	if (size == 0 || !image_has_contents(rules->image, start, size))
-		return NULL;
-	return array_append(&rules->contents, (struct memory_range){ start, start + size });
-}
-
 /* The bytes of the allocation's text, with what ends it; 0 if it is no string. */
 static uint64_t text_size(const struct slim_rules *rules, const struct patterns *patterns,
 			  struct reader *reader, allocation_id id)
@@ -267,7 +272,7 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	TRY(analysis_need(analysis, STAGE_OWNERS));
 	TRY(find_mapped(rules));
 	TRY(find_numbers(rules, analysis));
-	TRY(find_structure(rules, analysis));
+	TRY(find_structure(rules, analysis, options->strings));
 	TRY(find_contents(rules, analysis, options));
 	choose_placeholders(rules);
 	return NULL;

@@ -336,6 +336,32 @@ class SlimTest(LiveTest):
         self.assertGreaterEqual(used[1]["contents"], 32 * len(told["text"]))
         self.assertEqual(used[0]["left_out"] - used[1]["left_out"], used[1]["contents"])
 
+    def test_texts_of_python_are_kept(self):
+        """An instance of str in a block of its own, in each width, and not the int beside it."""
+        texts = ["Smith of Springfield %d", "Mu\u00f1oz of C\u00e1diz %d",
+                 "\u042f\u043d\u0430 of \u041e\u043c\u0441\u043a %d", "\U0001f600 of nowhere %d"]
+        program = ("kept = [text % i for i in range(20) for text in %a]\n"
+                   "numbers = [0x1f2e3d4c5b6a7988 + i for i in range(20)]\n"
+                   "blobs = [b'swordfish %%d' %% i for i in range(20)]\n"
+                   "print('ready', flush=True)\nimport time\ntime.sleep(600)\n")
+        path = self.path("texts.py")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(program.replace("%a", ascii(texts)).replace("%%", "%"))
+        process = self.start([sys.executable, path])
+        os.unlink(path)
+        core = snap(process, self.path("core"))
+        encoded = [(text % 7).encode(encoding) for text, encoding in
+                   zip(texts, ("latin-1", "latin-1", "utf-16-le", "utf-32-le"))]
+        number = digits_of_python((0x1f2e3d4c5b6a7988 + 7).to_bytes(8, "big"))
+        sought = [*encoded, number, b"swordfish 7"]
+        self.assertEqual(self.has(core, *sought), [True] * 6)
+        self.assertEqual(self.has(self.slim(core, "bare.core"), *sought), [False] * 6)
+        kept = self.slim(core, "slim.core", "--keep", "strings")
+        self.assertEqual(self.has(kept, *sought), [True] * 4 + [False] * 2)
+        for command in "count used", "count leaked", "bill":
+            self.assertEqual(ask(kept, *command.split()).stdout.replace(kept, core),
+                             ask("--no-content", core, *command.split()).stdout, command)
+
     def test_what_cannot_be_kept(self):
         core, slim = f"{ROOT}/testdata/cores/bookworm-small-static.core.xz", self.path("slim")
         for words, said in ((["secrets"], "takes 'strings' or 'all-of SET'"),

@@ -157,6 +157,20 @@ static struct error *keep_text(struct structure *structure, uint64_t object)
 	return keep(structure, object + STATE, sizeof(uint32_t));
 }
 
+/* The words that say how a string's characters stand; and these, where they are asked for. */
+static struct error *keep_string(struct structure *structure, uint64_t object)
+{
+	const struct structure_visitor *visitor = structure->visitor;
+	struct python_text text;
+
+	TRY(keep_text(structure, object));
+	if (!visitor->text ||
+	    !python_find_text(&structure->view, structure->python->string_head, object, &text) ||
+	    text.length > UINT32_MAX)
+		return NULL;
+	return visitor->text(visitor->data, text.start, text.length * text.width);
+}
+
 /* How much of an object of a builtin type, or derived from one, is structure: up to there. */
 static uint64_t end_of_structure(const struct python_type *type)
 {
@@ -206,7 +220,7 @@ static struct error *keep_object(struct structure *structure, const struct pytho
 
 	TRY(keep(structure, object, WORD));
 	if (type->flags & TYPE_STRING)
-		return keep_text(structure, object);
+		return keep_string(structure, object);
 	if (type->flags & INT)
 		return is_address(structure, object) ? keep(structure, object + LENGTH, HEAD)
 						     : NULL;
