@@ -63,7 +63,11 @@ static struct error *take_set(struct slim_arguments *arguments, char *words)
 
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		TRY(query_take_word(&arguments->query, word));
-	return query_check(&arguments->query);
+	TRY(query_check(&arguments->query));
+	if (arguments->query.set->ranges)
+		return error_create(ERROR_USAGE, "'%s' is no set of allocations",
+				    arguments->query.set->name);
+	return NULL;
 }
 
 /* The set is the word behind all-of, whatever it looks like. */

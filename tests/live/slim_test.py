@@ -365,7 +365,8 @@ class SlimTest(LiveTest):
     def test_what_cannot_be_kept(self):
         core, slim = f"{ROOT}/testdata/cores/bookworm-small-static.core.xz", self.path("slim")
         for words, said in ((["secrets"], "takes 'strings' or 'all-of SET'"),
-                            (["all-of"], "needs a set"), (["all-of", "lekaed"], "leaked")):
+                            (["all-of"], "needs a set"), (["all-of", "lekaed"], "leaked"),
+                            (["all-of", "stacks"], "is no set of allocations")):
             self.assertIn(said, ask("slim", core, "-o", slim, "--keep", *words,
                                     expected=[USAGE]).stderr)
 
