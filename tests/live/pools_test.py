@@ -118,7 +118,7 @@ class PoolsTest(harness.LiveTest):
         process, _ = self.serve("no-merge", "lua-load " + self.path("shop.lua"))
         core = harness.snap(process, self.path("core"))
         text = harness.ask(core, "summarize", "used", "--all").stdout
-        self.assertRegex(text, r"\(Server\) has \d+ instances")
+        self.assertRegex(text, r"Class Server has \d+ instances")
         self.assertRegex(text, "Blocks of (table|lua_State) have|%LuaHash has")
         self.assertNotRegex(text, "Blocks of (Server|Proxy|Listener)")
 

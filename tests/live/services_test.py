@@ -262,7 +262,7 @@ class ServicesTest(LiveTest):
             http {{ access_log off; map_hash_max_size 100000; map_hash_bucket_size 256;
                     map $arg_key $place {{ {entries} default "/"; }}
                     server {{ listen 127.0.0.1:{free_port()}; }} }}""")
-        self.assertIn("ngx_cycle (nginx)", [row["owner"] for row in holders])
+        self.assertIn("nginx pool of the configuration", [row["owner"] for row in holders])
         held = sum(row["retained"] for row in holders)
         self.assertAlmostEqual(held / truth, 1, delta=NEARLY, msg=(holders, truth))
 
