@@ -211,8 +211,7 @@ uint32_t php_find_closures(const struct php *php, struct view *view)
 	for (uint32_t i = PHP_KINDS; i <= php->space.classes.list.count; i++)
 		if (view_word(view, php->space.classes.list.items[i - 1].number + CLASS_NAME,
 			      &text) &&
-		    php_read_text(view, text, name, sizeof(name)) &&
-		    strcmp(name, "Closure") == 0)
+		    php_read_text(view, text, name, sizeof(name)) && strcmp(name, "Closure") == 0)
 			return i;
 	return 0;
 }
