@@ -611,8 +611,8 @@ TEST(narrowed_graph_has_the_edges_that_are_to_stay)
 	set(&world, 1, 0, at(3));
 	set(&world, 3, 0, at(0));
 	scan(&world);
-	assert_no_error(graph_narrow(world.graph, 0, take_even, &rows, &world.account, &world.progress,
-				     &narrowed));
+	assert_no_error(graph_narrow(world.graph, 0, take_even, &rows, &world.account,
+				     &world.progress, &narrowed));
 	assert_int_equal(rows, 3);
 	assert_int_equal(graph_edge_count(narrowed), 3);
 	ASSERT_EDGES(graph_outgoing(narrowed, 0), 4, 2);
