@@ -4,7 +4,7 @@
  * (allocators/apr.c, which has the layouts). Pools have the tags that the program gave them; others
  * that of a pool above.
  */
-#include "analyzer/runtimes/runtime.h"
+#include "analyzer/runtimes/pools.h"
 
 enum {
 	WORD = 8,
@@ -13,7 +13,6 @@ enum {
 	SLACK = 32,	  /* bytes that malloc adds */
 	MOST_DEPTH = 100, /* of pools above, to one with a tag */
 	TAG_SIZE = 48,
-	MOST_STEPS = 1 << 24, /* however rings are damaged */
 };
 
 struct pool {
@@ -25,12 +24,10 @@ struct pool {
 static allocation_id find_node(const struct object_space *space, uint64_t address,
 			       uint64_t *ret_next)
 {
-	allocation_id id = allocation_find(space->index, address);
+	allocation_id id = allocation_used_at(space->index, address);
 	uint64_t words[END + 1];
 
-	if (id == NO_ALLOCATION || allocation_start(space->index, id) != address ||
-	    !bitmap_get(allocation_used(space->index), id) ||
-	    !image_read(space->image, address, words, sizeof(words)) ||
+	if (id == NO_ALLOCATION || !image_read(space->image, address, words, sizeof(words)) ||
 	    allocation_size(space->index, id) - (words[END] - address) >= SLACK)
 		return NO_ALLOCATION;
 	*ret_next = words[0];
@@ -68,14 +65,15 @@ static void name_class(const struct object_space *space, struct pool pool, char 
 	snprintf(ret, size, "apr pools without tags");
 }
 
-static struct error *add_pool(struct object_space *space, uint64_t start, const struct pool *pool,
+static struct error *add_pool(struct object_space *space, allocation_id first, const void *pool,
 			      const void *data)
 {
+	const uint64_t start = allocation_start(space->index, first);
 	char name[TAG_SIZE + 32];
 	uint64_t at = start;
 	uint32_t class;
 
-	name_class(space, *pool, name, sizeof(name));
+	name_class(space, *(const struct pool *)pool, name, sizeof(name));
 	TRY(object_classes_name(&space->classes, &space->texts, name, &class));
 	do {
 		allocation_id id = find_node(space, at, &at);
@@ -87,44 +85,29 @@ static struct error *add_pool(struct object_space *space, uint64_t start, const 
 	return NULL;
 }
 
-typedef struct error *pool_visit(struct object_space *space, uint64_t start,
-				 const struct pool *pool, const void *data);
-
-static struct error *visit_pools(struct object_space *space, pool_visit *visit, const void *data)
+static bool is_pool(const struct object_space *space, allocation_id id, const void *header)
 {
-	struct view view = { space->image };
+	const struct pool *pool = header;
+	uint64_t start = allocation_start(space->index, id), next;
 
-	bitmap_for_each(id, allocation_used(space->index)) {
-		uint64_t start = allocation_start(space->index, (allocation_id)id), next;
-		struct pool pool;
-
-		if (view_read(&view, start + NODE_HEADER, &pool, sizeof(pool)) &&
-		    pool.first == start && find_node(space, start, &next) != NO_ALLOCATION &&
-		    find_node(space, pool.current, &next) != NO_ALLOCATION)
-			TRY(visit(space, start, &pool, data));
-	}
-	return NULL;
+	return pool->first == start && find_node(space, start, &next) != NO_ALLOCATION &&
+	       find_node(space, pool->current, &next) != NO_ALLOCATION;
 }
+
+static const struct pool_kind kind = { NODE_HEADER, sizeof(struct pool), is_pool, add_pool };
 
 static struct error *find_objects(struct object_space *space, struct debug *debug)
 {
-	(void)debug;
-	if (image_word_size(space->image) != WORD)
-		return NULL;
-	space->steps = (struct budget){ MOST_STEPS };
-	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
-	TRY(visit_pools(space, add_pool, NULL));
-	space->has_objects = space->classes.list.count > 0;
-	return NULL;
+	return pools_find(space, &kind);
 }
 
-static struct error *visit_tag(struct object_space *space, uint64_t start, const struct pool *pool,
+static struct error *visit_tag(struct object_space *space, allocation_id id, const void *header,
 			       const void *data)
 {
 	const struct structure_visitor *visitor = data;
+	const struct pool *pool = header;
 	char tag[TAG_SIZE];
 
-	(void)start;
 	return read_tag(space->image, pool->tag, tag)
 		       ? visitor->name(visitor->data, pool->tag, strlen(tag) + 1)
 		       : NULL;
@@ -133,7 +116,7 @@ static struct error *visit_tag(struct object_space *space, uint64_t start, const
 static struct error *visit_structure(struct object_space *space,
 				     const struct structure_visitor *visitor)
 {
-	return visit_pools(space, visit_tag, visitor);
+	return pools_visit(space, &kind, visit_tag, visitor);
 }
 
 const struct runtime runtime_apr = {

@@ -10,14 +10,12 @@
  * A request and a configuration are the first part of their pools, and a connection's log is one
  * of its own.
  */
-#include "analyzer/runtimes/runtime.h"
+#include "analyzer/runtimes/pools.h"
 
 enum {
-	WORD = 8,
 	SLACK = 32,		 /* bytes that malloc adds */
 	LARGEST = (4 << 10) - 1, /* part of a pool, however large its blocks are */
 	REQUEST = 0x50545448,	 /* "HTTP" */
-	MOST_STEPS = 1 << 24,	 /* however lists are damaged */
 };
 
 struct pool {
@@ -26,17 +24,6 @@ struct pool {
 };
 
 enum { HEADER = offsetof(struct pool, first) };
-
-/* The used allocation that begins there, or NO_ALLOCATION. */
-static allocation_id find_start(const struct object_space *space, uint64_t address)
-{
-	allocation_id id = allocation_find(space->index, address);
-
-	return id != NO_ALLOCATION && allocation_start(space->index, id) == address &&
-			       bitmap_get(allocation_used(space->index), id)
-		       ? id
-		       : NO_ALLOCATION;
-}
 
 /* True if the words begin a block of a pool that fills the allocation, and has such a header. */
 static bool is_block(const struct object_space *space, allocation_id id, const struct pool *block,
@@ -49,12 +36,13 @@ static bool is_block(const struct object_space *space, allocation_id id, const s
 	       block->last - start >= header && block->last <= block->end;
 }
 
-static bool is_pool(const struct object_space *space, allocation_id id, const struct pool *pool)
+static bool is_pool(const struct object_space *space, allocation_id id, const void *header)
 {
+	const struct pool *pool = header;
 	uint64_t room = pool->end - allocation_start(space->index, id) - HEADER;
 
 	return is_block(space, id, pool, HEADER) && pool->largest == MIN(room, LARGEST) &&
-	       find_start(space, pool->current) != NO_ALLOCATION;
+	       allocation_used_at(space->index, pool->current) != NO_ALLOCATION;
 }
 
 static const char *name_pool(const struct object_space *space, allocation_id id,
@@ -84,16 +72,16 @@ static struct error *add_large(struct object_space *space, uint64_t large, uint3
 	while (large && budget_take(&space->steps) &&
 	       image_read(space->image, large, words, sizeof(words))) {
 		if (words[1])
-			TRY(add_object(space, find_start(space, words[1]), class));
+			TRY(add_object(space, allocation_used_at(space->index, words[1]), class));
 		large = words[0];
 	}
 	return NULL;
 }
 
-static struct error *add_pool(struct object_space *space, allocation_id id,
-			      const struct pool *first, const void *data)
+static struct error *add_pool(struct object_space *space, allocation_id id, const void *header,
+			      const void *data)
 {
-	struct pool pool = *first;
+	struct pool pool = *(const struct pool *)header;
 	uint64_t size = pool.end - allocation_start(space->index, id);
 	uint32_t class;
 
@@ -102,7 +90,7 @@ static struct error *add_pool(struct object_space *space, allocation_id id,
 	TRY(add_large(space, pool.large, class));
 	while (budget_take(&space->steps)) {
 		TRY(add_object(space, id, class));
-		id = find_start(space, pool.next);
+		id = allocation_used_at(space->index, pool.next);
 		if (id == NO_ALLOCATION ||
 		    !image_read(space->image, pool.next, &pool, sizeof(pool)) ||
 		    !is_block(space, id, &pool, offsetof(struct pool, largest)) ||
@@ -112,40 +100,18 @@ static struct error *add_pool(struct object_space *space, allocation_id id,
 	return NULL;
 }
 
-typedef struct error *pool_visit(struct object_space *space, allocation_id id,
-				 const struct pool *pool, const void *data);
-
-static struct error *visit_pools(struct object_space *space, pool_visit *visit, const void *data)
-{
-	struct view view = { space->image };
-
-	bitmap_for_each(i, allocation_used(space->index)) {
-		allocation_id id = (allocation_id)i;
-		struct pool pool;
-
-		if (view_read(&view, allocation_start(space->index, id), &pool, sizeof(pool)) &&
-		    is_pool(space, id, &pool))
-			TRY(visit(space, id, &pool, data));
-	}
-	return NULL;
-}
+static const struct pool_kind kind = { 0, sizeof(struct pool), is_pool, add_pool };
 
 static struct error *find_objects(struct object_space *space, struct debug *debug)
 {
-	(void)debug;
-	if (image_word_size(space->image) != WORD)
-		return NULL;
-	space->steps = (struct budget){ MOST_STEPS };
-	TRY(object_classes_init(&space->classes, allocation_count(space->index), space->account));
-	TRY(visit_pools(space, add_pool, NULL));
-	space->has_objects = space->classes.list.count > 0;
-	return NULL;
+	return pools_find(space, &kind);
 }
 
-static struct error *visit_numbers(struct object_space *space, allocation_id id,
-				   const struct pool *pool, const void *data)
+static struct error *visit_numbers(struct object_space *space, allocation_id id, const void *header,
+				   const void *data)
 {
 	const struct structure_visitor *visitor = data;
+	const struct pool *pool = header;
 	uint64_t start = allocation_start(space->index, id);
 
 	if ((uint32_t)pool->first[0] == REQUEST)
@@ -156,7 +122,7 @@ static struct error *visit_numbers(struct object_space *space, allocation_id id,
 static struct error *visit_structure(struct object_space *space,
 				     const struct structure_visitor *visitor)
 {
-	return visit_pools(space, visit_numbers, visitor);
+	return pools_visit(space, &kind, visit_numbers, visitor);
 }
 
 const struct runtime runtime_nginx = {
