@@ -67,17 +67,6 @@ static bool read_field(struct search *search, uint64_t context, enum field field
 			 context + search->database->methods + (uint64_t)field * WORD, ret);
 }
 
-/* The used allocation that begins there, or NO_ALLOCATION. */
-static allocation_id find_start(const struct allocation_index *index, uint64_t address)
-{
-	allocation_id id = address % WORD ? NO_ALLOCATION : allocation_find(index, address);
-
-	return id != NO_ALLOCATION && allocation_start(index, id) == address &&
-			       bitmap_get(allocation_used(index), id)
-		       ? id
-		       : NO_ALLOCATION;
-}
-
 /* Read the printable text at address; false: there is none. */
 static bool read_text(struct view *view, uint64_t address, char ret[static NAME_SIZE])
 {
@@ -100,7 +89,7 @@ static bool is_top(struct view *view, uint64_t place, uint64_t word, void *data)
 	uint64_t name;
 
 	(void)place;
-	if (find_start(database->space.index, word) == NO_ALLOCATION)
+	if (allocation_used_at(database->space.index, word) == NO_ALLOCATION)
 		return false;
 	for (size_t i = 0; i < COUNT_OF(methods); i++) {
 		if (!view_word(view, word + methods[i] + NAME * WORD, &name) ||
@@ -170,7 +159,7 @@ static struct error *class_of_context(struct search *search, uint64_t context, u
 static struct error *add_object(struct postgresql *database, uint64_t address, uint32_t class,
 				bool *ret_added)
 {
-	allocation_id id = find_start(database->space.index, address);
+	allocation_id id = allocation_used_at(database->space.index, address);
 
 	*ret_added = id != NO_ALLOCATION && !object_class_of(&database->space, id);
 	return *ret_added ? object_classes_set(&database->space.classes, id, class) : NULL;
