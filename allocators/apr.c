@@ -171,14 +171,6 @@ static struct error *find_nodes(struct apr_heap *heap)
 	return NULL;
 }
 
-static bool has_apr(const struct program *program)
-{
-	for (size_t i = 0; i < program->module_count; i++)
-		if (strstr(program->modules[i].path, "/libapr-1."))
-			return true;
-	return program_has_symbol(program, "apr_pool_create_ex");
-}
-
 static struct error *apr_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
 	struct apr_heap *heap = of(base);
@@ -186,7 +178,7 @@ static struct error *apr_open(struct heap *base, const struct heap_context *cont
 	heap->context = *context;
 	heap->steps = (struct budget){ context->image->size / PAGE_BYTES * 2 };
 	arrays_use(context->account, &heap->nodes, &heap->pools, &base->owned);
-	if (!has_apr(context->program))
+	if (!program_has_code(context->program, "/libapr-1.", "apr_pool_create_ex"))
 		return NULL;
 	for (size_t i = 0; i < context->image->region_count; i++) {
 		const struct region *region = &context->image->regions[i];

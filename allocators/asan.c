@@ -1,5 +1,6 @@
 /* AddressSanitizer, see asan/asan.h. */
 #include "allocators/asan/asan.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/program/symbols.h"
 
 enum {
@@ -167,12 +168,7 @@ static struct error *read_list(struct asan_heap *heap, uint64_t address)
 	return NULL;
 }
 
-static int compare_larges(const void *a, const void *b)
-{
-	const struct asan_large *one = a, *other = b;
-
-	return (one->start > other->start) - (one->start < other->start);
-}
+DEFINE_COMPARE(compare_larges, struct asan_large, ASCENDING(start))
 
 /* Search each page of memory that is no file's. */
 static struct error *find_larges(struct asan_heap *heap)
@@ -190,9 +186,7 @@ static struct error *find_larges(struct asan_heap *heap)
 				TRY(read_list(heap, at));
 		}
 	}
-	if (heap->larges.count)
-		qsort(heap->larges.items, heap->larges.count, sizeof(*heap->larges.items),
-		      compare_larges);
+	array_sort(&heap->larges, compare_larges);
 	return NULL;
 }
 

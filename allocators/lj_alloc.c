@@ -161,14 +161,6 @@ static struct error *search_region(struct lj_heap *heap, const struct region *re
 
 DEFINE_COMPARE(compare_segments, struct segment, ASCENDING(base))
 
-static bool has_name(const struct program *program)
-{
-	for (size_t i = 0; i < program->module_count; i++)
-		if (strstr(program->modules[i].path, "luajit"))
-			return true;
-	return program_has_symbol(program, "luaJIT_setmode");
-}
-
 static struct error *lj_alloc_open(struct heap *base, const struct heap_context *context, bool *ret)
 {
 	struct lj_heap *heap = of(base);
@@ -176,7 +168,7 @@ static struct error *lj_alloc_open(struct heap *base, const struct heap_context 
 
 	heap->context = *context;
 	arrays_use(context->account, &heap->segments, &base->owned);
-	if (!has_name(context->program))
+	if (!program_has_code(context->program, "luajit", "luaJIT_setmode"))
 		return NULL;
 	for (size_t i = 0; i < context->image->region_count; i++) {
 		const struct region *region = &context->image->regions[i];
