@@ -5,6 +5,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/gate/callers.h"
 #include "analyzer/gate/leak_stacks.h"
+#include "analyzer/kinds/allocated_by.h"
 #include "analyzer/owners/owner_roots.h"
 
 #include <inttypes.h>
@@ -358,7 +359,7 @@ static struct error *caller_key(struct finder *finder, const struct callers *cal
 	TRY(callers_calls(callers, stack, &calls));
 	caller = leak_stack_caller(&calls);
 	if (caller)
-		text = leak_caller_text(caller);
+		text = call_text(caller);
 	error = caller && !text ? &error_no_memory
 				: add_holder(finder, text ? text : "libraries alone", ret);
 	free(text);

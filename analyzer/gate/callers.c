@@ -4,6 +4,7 @@
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/gate/leak_stacks.h"
+#include "analyzer/kinds/allocated_by.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -224,7 +225,7 @@ char *callers_name(const struct callers *callers, const struct frame *frame)
 	const char *place;
 
 	if (frame->function || frame->is_script)
-		return leak_caller_text(frame);
+		return call_text(frame);
 	place = debug_name(analysis_debug(callers->analysis), frame->address);
 	return strdup(place ? place : "unknown code");
 }

@@ -5,7 +5,7 @@
 #include "analyzer/base/table.h"
 #include "analyzer/base/text.h"
 #include "analyzer/capture/recorder.h"
-#include "analyzer/classify/type_names.h"
+#include "analyzer/kinds/allocated_by.h"
 #include "analyzer/runtimes/runtimes.h"
 
 #include <string.h>
@@ -213,19 +213,6 @@ const struct frame *leak_stack_caller(const struct backtrace *calls)
 	return own ? own : script;
 }
 
-char *leak_caller_text(const struct frame *frame)
-{
-	_cleanup_(free) char *name = NULL;
-	const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
-	const char *source = folder ? folder + 1 : frame->source;
-
-	if (!frame->function)
-		return strdup(source ? source : module_name(frame->module));
-	name = frame->is_script ? strdup(frame->function) : short_name(frame->function);
-	return name ? format_text("%s (%s)", name, source ? source : module_name(frame->module))
-		    : NULL;
-}
-
 char *leak_calls_text(const struct backtrace *calls, size_t most)
 {
 	const struct frame *end = calls->frames + calls->count, *frame = leak_stack_caller(calls);
@@ -238,7 +225,7 @@ char *leak_calls_text(const struct backtrace *calls, size_t most)
 			before = NULL;
 			continue;
 		}
-		call = leak_caller_text(frame);
+		call = call_text(frame);
 		text = call ? format_text("%s%s%s", before, *before ? " < " : "", call) : NULL;
 		most--;
 	}

@@ -43,12 +43,6 @@ bool leak_call_is_own(const struct frame *frame);
 const struct frame *leak_stack_caller(const struct backtrace *calls);
 
 /*
- * "conn_new (conn.c:5)", of a script whose function is not known "app.py:7"; to be freed; NULL if
- * memory is short.
- */
-char *leak_caller_text(const struct frame *frame);
-
-/*
  * The innermost of the calls, from the first that is no library's: "conn_new (conn.c:5) < main
  * (main.c:9)"; to be freed; NULL if memory is short.
  */

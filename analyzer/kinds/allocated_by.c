@@ -182,23 +182,26 @@ static struct error *find_by_size(struct analysis *analysis, const allocation_id
 	return *ret ? NULL : &error_no_memory;
 }
 
-/* "make (cart.c:8)", of the innermost function of the program. */
+char *call_text(const struct frame *frame)
+{
+	_cleanup_(free) char *name = NULL;
+	const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
+	const char *source = folder ? folder + 1 : frame->source;
+
+	if (!frame->function)
+		return strdup(source ? source : module_name(frame->module));
+	name = frame->is_script ? strdup(frame->function) : short_name(frame->function);
+	return name ? format_text("%s (%s)", name, source ? source : module_name(frame->module))
+		    : NULL;
+}
+
+/* The innermost function of the program. */
 static char *name_call(const struct backtrace *calls)
 {
-	list_for_each(frame, calls->frames, calls->count) {
-		const char *folder = frame->source ? strrchr(frame->source, '/') : NULL;
-		_cleanup_(free) char *name = NULL;
-
-		if (!frame->function || !frame->module || module_is_of_language(frame->module) ||
-		    name_is_of_library(frame->function))
-			continue;
-		name = short_name(frame->function);
-		return name ? format_text("%s (%s)", name,
-					  folder	  ? folder + 1
-					  : frame->source ? frame->source
-							  : module_name(frame->module))
-			    : NULL;
-	}
+	list_for_each(frame, calls->frames, calls->count)
+		if (frame->function && frame->module && !module_is_of_language(frame->module) &&
+		    !name_is_of_library(frame->function))
+			return call_text(frame);
 	return NULL;
 }
 

@@ -27,3 +27,9 @@ struct error *allocated_by_find_all(struct analysis *analysis, const allocation_
  */
 struct error *allocated_by_find_soon(struct analysis *analysis, const allocation_id *ids,
 				     size_t count, char **ret);
+
+/*
+ * A call as "conn_new (conn.c:5)", of a script whose function is not known "app.py:7"; to be freed;
+ * NULL if memory is short.
+ */
+char *call_text(const struct frame *frame);
