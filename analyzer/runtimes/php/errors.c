@@ -14,6 +14,7 @@
 
 enum {
 	WORD = 8,
+	TRY_WORDS = 4, /* u32: of an entry of the table of try blocks */
 	/* struct _zend_op */
 	OPERATION = 32,
 	JUMP = 8,
@@ -89,23 +90,40 @@ static bool is_within(struct view *view, uint64_t first, uint64_t operation)
 	       operation < jump + (uint64_t)distance;
 }
 
+/* The table of a function's try blocks: | u32 count | u32 | table |, and its file behind that. */
+struct tries {
+	uint64_t count_place, table;
+	uint32_t count;
+};
+
+static bool read_tries(const struct php *php, struct view *view, uint64_t function,
+		       struct tries *ret)
+{
+	enum { COUNT_BEFORE = 20, TABLE_BEFORE = 8 };
+	uint64_t file = function + php->engine.layout->file;
+
+	ret->count_place = file - COUNT_BEFORE;
+	return view_read(view, ret->count_place, &ret->count, sizeof(ret->count)) &&
+	       view_word(view, file - TABLE_BEFORE, &ret->table);
+}
+
 /* The variable of the innermost clause that the call is in; 0: it is in none. */
 static uint64_t find_clause(struct search *search, const struct php_call *call,
 			    const struct php_function *function)
 {
-	uint64_t file = call->function + search->php->engine.layout->file, tries, found = 0;
-	uint32_t count, entry[4], variable;
+	uint32_t entry[TRY_WORDS], variable;
+	uint64_t found = 0;
+	struct tries tries;
 	struct budget *steps = &search->php->space.steps;
 	struct view *view = &search->view;
 	uint8_t type;
 
-	if (!view_read(view, file - 20, &count, sizeof(count)) ||
-	    !view_word(view, file - 8, &tries))
+	if (!read_tries(search->php, view, call->function, &tries))
 		return 0;
-	for (uint32_t i = 0; i < count && i < function->count && budget_take(steps); i++) {
+	for (uint32_t i = 0; i < tries.count && i < function->count && budget_take(steps); i++) {
 		uint64_t first;
 
-		if (!view_read(view, tries + i * sizeof(entry), entry, sizeof(entry)))
+		if (!view_read(view, tries.table + i * sizeof(entry), entry, sizeof(entry)))
 			break;
 		first = function->operations + (uint64_t)OPERATION * entry[1];
 		if (entry[1] > 0 && entry[1] < function->count && first > found &&
@@ -281,16 +299,15 @@ static void keep_tries(void *data, const struct php_call *call)
 	struct keeping *keeping = data;
 	struct php *php = keeping->search.php;
 	struct view *view = &keeping->search.view;
-	uint64_t file = call->function + php->engine.layout->file, tries;
 	struct php_function function;
-	uint32_t count;
+	struct tries tries;
 
 	if (!php_read_function(php, view, call->function, &function) || !function.is_compiled ||
-	    !view_read(view, file - 20, &count, sizeof(count)) ||
-	    !view_word(view, file - 8, &tries) || count > function.count)
+	    !read_tries(php, view, call->function, &tries) || tries.count > function.count)
 		return;
-	keep_numbers(&keeping->keeper, file - 20, sizeof(count));
-	keep_numbers(&keeping->keeper, tries, (uint64_t)count * 4 * sizeof(uint32_t));
+	keep_numbers(&keeping->keeper, tries.count_place, sizeof(tries.count));
+	keep_numbers(&keeping->keeper, tries.table,
+		     (uint64_t)tries.count * TRY_WORDS * sizeof(uint32_t));
 }
 
 /* The function and class of the first entry of a trace. */
