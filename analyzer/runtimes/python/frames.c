@@ -153,14 +153,19 @@ static uint64_t self_of(const struct program *program, size_t thread)
 	return pointer ? thread_descriptor(program, pointer) : 0;
 }
 
+/* The index of the thread that pthread_self() returns the word for; NO_THREAD: of none. */
+static uint32_t thread_of(const struct program *program, uint64_t word)
+{
+	for (uint32_t i = 0; word && i < program->thread_count; i++)
+		if (self_of(program, i) == word)
+			return i;
+	return NO_THREAD;
+}
+
 static bool is_self(const struct reading *reading, uint64_t word)
 {
-	if (reading->self)
-		return word == reading->self;
-	for (size_t i = 0; word && i < reading->program->thread_count; i++)
-		if (self_of(reading->program, i) == word)
-			return true;
-	return false;
+	return reading->self ? word == reading->self
+			     : thread_of(reading->program, word) != NO_THREAD;
 }
 
 /* True if the state belongs to that thread, or to any. */
@@ -180,18 +185,14 @@ static bool is_of_thread(struct reading *reading, uint64_t state)
 uint32_t python_threads_owner(const struct program *program, const struct image *image,
 			      uint64_t state)
 {
-	uint64_t words[(ID_END - ID_FIRST) / WORD];
+	struct view view = { image };
+	uint32_t thread = NO_THREAD;
+	uint64_t word;
 
-	if (!image_read(image, state + ID_FIRST, words, sizeof(words)))
-		return NO_THREAD;
-	for (uint32_t thread = 0; thread < program->thread_count; thread++) {
-		uint64_t self = self_of(program, thread);
-
-		for (size_t i = 0; self && i < COUNT_OF(words); i++)
-			if (words[i] == self)
-				return thread;
-	}
-	return NO_THREAD;
+	for (uint64_t at = ID_FIRST;
+	     at < ID_END && thread == NO_THREAD && view_word(&view, state + at, &word); at += WORD)
+		thread = thread_of(program, word);
+	return thread;
 }
 
 /* True if the neighbour in the list, if there is one, points back. */
@@ -521,21 +522,28 @@ static void visit_all(struct reading *reading, uint64_t frame)
 	}
 }
 
+/* For the calls of one object, where a thread's are not sought. */
+static struct reading reading_of(const struct python_threads *threads, struct python_types *types,
+				 const struct frame_visitor *visitor)
+{
+	return (struct reading){
+		.view = { types->image },
+		.types = types,
+		.layout = threads->layout,
+		.visitor = visitor,
+	};
+}
+
 struct error *python_frames_visit_greenlet(const struct python_threads *threads,
 					   struct python_types *types,
 					   const struct program *program, uint64_t object,
 					   const struct frame_visitor *visitor)
 {
 	enum { FRAME = 24 };
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.program = program,
-		.layout = threads->layout,
-		.visitor = visitor,
-		.is_apart = true,
-	};
+	struct reading reading = reading_of(threads, types, visitor);
 
+	reading.program = program;
+	reading.is_apart = true;
 	/* From 3.11 on the object leads to the frame, which it was before. */
 	if (threads->layout->line_table != LINES_LOCATED ||
 	    view_word(&reading.view, object + FRAME, &object))
@@ -708,17 +716,12 @@ struct error *python_frames_exception(struct python_threads *threads, struct pyt
 				      const struct frame_visitor *visitor,
 				      struct runtime_exception *ret)
 {
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.program = program,
-		.layout = threads->layout,
-		.visitor = visitor,
-		.self = self_of(program, thread),
-	};
+	struct reading reading = reading_of(threads, types, visitor);
 	uint64_t frame, state, exception;
 	bool is_raised;
 
+	reading.program = program;
+	reading.self = self_of(program, thread);
 	if (!threads->layout || !reading.self)
 		return NULL;
 	state = find_state(&reading, threads->state, NEXT, &frame);
@@ -803,11 +806,7 @@ enum python_frame_state python_frames_state(const struct python_threads *threads
 					    struct python_types *types, uint64_t object,
 					    uint64_t size)
 {
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.layout = threads->layout,
-	};
+	struct reading reading = reading_of(threads, types, NULL);
 	enum python_frame_state state = PYTHON_FRAME_ENDED;
 
 	if (threads->layout)
@@ -820,12 +819,7 @@ struct error *python_frames_visit_coroutine(const struct python_threads *threads
 					    uint64_t size, uint64_t number,
 					    const struct frame_visitor *visitor)
 {
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.layout = threads->layout,
-		.visitor = visitor,
-	};
+	struct reading reading = reading_of(threads, types, visitor);
 	enum python_frame_state state;
 	uint64_t frame = threads->layout ? find_frame(&reading, object, size, &state) : 0;
 	uint64_t code = frame ? code_of(&reading, frame) : 0;
@@ -842,12 +836,7 @@ struct error *python_frames_visit_suspended(const struct python_threads *threads
 					    struct python_types *types, uint64_t object,
 					    uint64_t size, const struct frame_visitor *visitor)
 {
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.layout = threads->layout,
-		.visitor = visitor,
-	};
+	struct reading reading = reading_of(threads, types, visitor);
 	uint64_t frame = threads->layout ? find_suspended(&reading, object, size) : 0;
 
 	if (frame)
@@ -860,12 +849,7 @@ struct error *python_frames_visit_object(const struct python_threads *threads,
 					 const struct frame_visitor *visitor)
 {
 	enum { FRAME = 24 }; /* from 3.11 on */
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.layout = threads->layout,
-		.visitor = visitor,
-	};
+	struct reading reading = reading_of(threads, types, visitor);
 	uint64_t frame = object, code;
 
 	if (!threads->layout || (threads->layout->line_table == LINES_LOCATED &&
@@ -907,11 +891,7 @@ uint64_t python_frames_awaited(const struct python_threads *threads, struct pyth
 			       uint64_t object, uint64_t size)
 {
 	enum { TAGS = 3 }; /* of a reference, from 3.14 on */
-	struct reading reading = {
-		.view = { types->image },
-		.types = types,
-		.layout = threads->layout,
-	};
+	struct reading reading = reading_of(threads, types, NULL);
 	uint64_t frame = threads->layout ? find_suspended(&reading, object, size) : 0;
 	uint64_t top = frame ? find_top(&reading, frame) : 0, awaited = 0;
 
