@@ -2,11 +2,13 @@
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/base/temporary.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <xxhash.h>
@@ -208,4 +210,102 @@ void cache_keep(const char *folder, const struct cache_key *key,
 		error = side_writer_finish(writer, &identity);
 	error_destroy(error);
 	make_room(folder);
+}
+
+/* It stands behind the content of an entry that is a file. */
+struct seal {
+	char magic[16];
+	struct cache_key key;
+	uint64_t size, hash; /* of the content */
+};
+
+static bool make_seal(int fd, const struct cache_key *key, uint64_t size, struct seal *ret)
+{
+	void *bytes = size > 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+
+	if (bytes == MAP_FAILED)
+		return false;
+	*ret = (struct seal){ "heapcore file", *key, size, XXH3_64bits(bytes, size) };
+	munmap(bytes, size);
+	return true;
+}
+
+static bool is_sealed(int fd, const struct cache_key *key)
+{
+	struct seal found, right;
+	struct stat status;
+	uint64_t size;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	    (status.st_mode & (S_IWGRP | S_IWOTH)) || status.st_size < (off_t)sizeof(found))
+		return false;
+	size = (uint64_t)status.st_size - sizeof(found);
+	return pread(fd, &found, sizeof(found), (off_t)size) == sizeof(found) &&
+	       found.size == size && make_seal(fd, key, size, &right) &&
+	       memcmp(&found, &right, sizeof(found)) == 0;
+}
+
+int cache_find_file(const char *folder, const struct cache_key *key)
+{
+	_cleanup_(free) char *path = folder && is_own(folder) ? path_of(folder, key) : NULL;
+	_cleanup_(close) int fd =
+		path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+	int found = fd;
+
+	if (fd < 0 || !is_sealed(fd, key))
+		return -1;
+	note_use(path);
+	fd = -1;
+	return found;
+}
+
+int cache_begin_file(const char *folder, const struct cache_key *key, struct cache_draft *ret)
+{
+	int fd = -1;
+
+	*ret = (struct cache_draft){ NULL };
+	if (!folder)
+		return -1;
+	make_folder(folder, 2);
+	ret->path = is_own(folder) ? path_of(folder, key) : NULL;
+	if (ret->path && asprintf(&ret->unfinished, "%s.XXXXXX", ret->path) < 0)
+		ret->unfinished = NULL;
+	if (ret->unfinished)
+		fd = mkostemp(ret->unfinished, O_CLOEXEC);
+	if (fd < 0) {
+		free(ret->path);
+		free(ret->unfinished);
+		*ret = (struct cache_draft){ NULL };
+	}
+	return fd;
+}
+
+static bool put_seal(int fd, const struct cache_key *key)
+{
+	struct stat status;
+	struct seal seal;
+
+	return fstat(fd, &status) == 0 && (uint64_t)status.st_size <= cache_largest_file() &&
+	       make_seal(fd, key, (uint64_t)status.st_size, &seal) &&
+	       write_fully(fd, &seal, sizeof(seal), seal.size);
+}
+
+void cache_end_file(struct cache_draft *draft, const struct cache_key *key, int fd, bool whole)
+{
+	char *slash = draft->path ? strrchr(draft->path, '/') : NULL;
+
+	if (!slash)
+		return;
+	if (!whole || !put_seal(fd, key) || rename(draft->unfinished, draft->path) < 0)
+		unlink(draft->unfinished);
+	*slash = '\0';
+	make_room(draft->path);
+	free(draft->path);
+	free(draft->unfinished);
+	*draft = (struct cache_draft){ NULL };
+}
+
+uint64_t cache_largest_file(void)
+{
+	return MOST_ENTRY;
 }

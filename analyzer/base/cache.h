@@ -44,3 +44,25 @@ struct side_file *cache_find(const char *folder, const struct cache_key *key);
 void cache_keep(const char *folder, const struct cache_key *key,
 		struct error *(*save)(const void *data, struct side_writer *writer),
 		const void *data);
+
+/*
+ * Entries that are files as they are, for who must hand a file on: behind the content stands a
+ * seal, which tells damage. Their keys need not depend on this build of heapcore.
+ *
+ * Returns the file, to be read only, or -1.
+ */
+int cache_find_file(const char *folder, const struct cache_key *key);
+
+/* An entry that is being written. */
+struct cache_draft {
+	char *path, *unfinished; /* NULL: there is no entry */
+};
+
+/* Begin one: an empty file to be read and written, or -1. cache_end_file() must follow. */
+int cache_begin_file(const char *folder, const struct cache_key *key, struct cache_draft *ret);
+
+/* Keep what was written, if it is whole; fd can be read in either case, and is the caller's. */
+void cache_end_file(struct cache_draft *draft, const struct cache_key *key, int fd, bool whole);
+
+/* More than this is not kept. */
+uint64_t cache_largest_file(void);

@@ -123,6 +123,11 @@ class CacheTest(LiveTest):
             said.append((command, result.stdout, result.stderr, result.returncode))
         return said
 
+    def ask(self, core, *words):
+        result = run(HEAPCORE, "-q", core, *words,
+                     env={**os.environ, "XDG_CACHE_HOME": str(self.cache)})
+        return result.stdout, result.stderr
+
     def entries(self):
         """The files, and what changes if one is made anew."""
         if not self.folder_of_entries.exists():
@@ -144,6 +149,19 @@ class CacheTest(LiveTest):
                 self.assertEqual(self.answers(first), expected)
                 self.assertEqual(self.answers(second), self.answers(second, "--no-cache"))
                 self.assertEqual(self.entries(), made)
+
+    def test_compressed_debug_information_is_unpacked_once(self):
+        core = self.core(self.program("-g", "-O2", "-gz"), "one")
+        expected = self.answers(core, "--no-cache")
+        self.assertEqual(self.answers(core), expected)
+        unpacked = [path for path in self.entries() if path.read_bytes().startswith(b"\x7fELF")]
+        self.assertGreater(len(unpacked), 0)
+        first = self.ask(core, "backtrace")
+        made = self.entries()
+        self.assertEqual(self.ask(core, "backtrace"), first)
+        self.assertEqual(self.ask(core, "backtrace", "--no-cache"), first)
+        # What is unpacked again is another file.
+        self.assertEqual(self.entries(), made)
 
     def test_a_function_that_is_bound_later_is_noticed(self):
         program = self.program("-g", "-O2", "-Wl,-z,lazy")
@@ -199,14 +217,14 @@ class CacheTest(LiveTest):
         self.assertGreater(len(list(kept.iterdir())), 0)
 
     def test_damaged_entries_do_no_harm(self):
-        core = self.core(self.program("-g", "-O2"), "one")
+        core = self.core(self.program("-g", "-O2", "-gz"), "one")
         expected = self.answers(core)
         whole = {path: path.read_bytes() for path in self.entries()}
-        self.assertGreater(len(whole), 1)
-        size = max(len(data) for data in whole.values())
-        for first in range(0, size, size // 12):
+        self.assertGreater(len(whole), 2)
+        for part in range(12):
             for path, data in whole.items():
                 changed = bytearray(data)
+                first = len(data) * part // 12
                 for at in range(first, min(first + 5, len(data))):
                     changed[at] ^= 0x21
                 path.write_bytes(changed)

@@ -44,10 +44,10 @@ bool debug_file_find_shared(const struct debug_options *options, const struct de
 			    struct debug_file *ret);
 
 /*
- * A copy of file without compressed sections, see unpack.c. -1: it has none, or there is no place
- * for the copy.
+ * A copy of file without compressed sections, see unpack.c, kept in the cache's folder, which may
+ * be NULL. -1: it has none, or there is no place for the copy.
  */
-int debug_file_unpack(const struct debug_file *file);
+int debug_file_unpack(const struct debug_file *file, const char *folder);
 
 /*
  * The section of that name, and by *ret its header, copied: in the file, it may stand at any

@@ -1,6 +1,7 @@
 /*
  * The session of libdwfl, and the files of its modules.
  */
+#include "analyzer/program/debug/build.h"
 #include "analyzer/program/debug/debug_parts.h"
 
 #include <elf.h>
@@ -154,7 +155,7 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name, Dwarf_Addr
 		*ret_elf = elf_memory(bytes, size);
 		return -1;
 	}
-	unpacked = debug_file_unpack(&module->main);
+	unpacked = debug_file_unpack(&module->main, build_cache(module->debug));
 	/* Else one more reference to the same, which libdwfl ends. */
 	*ret_elf = elf_begin(unpacked < 0 ? module->main.fd : unpacked, ELF_C_READ_MMAP_PRIVATE,
 			     unpacked < 0 ? elf : NULL);
@@ -162,9 +163,10 @@ static int find_elf(Dwfl_Module *dwfl, void **data, const char *name, Dwarf_Addr
 }
 
 /* Hand the file to libdwfl, which closes what it is given. */
-static int hand_over(const struct debug_file *file, char **ret_path)
+static int hand_over(const struct debug_module *module, const struct debug_file *file,
+		     char **ret_path)
 {
-	int unpacked = debug_file_unpack(file);
+	int unpacked = debug_file_unpack(file, build_cache(module->debug));
 
 	*ret_path = strdup(file->path);
 	return unpacked >= 0 ? unpacked : fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
@@ -185,9 +187,9 @@ static int find_debuginfo(Dwfl_Module *dwfl, void **data, const char *name, Dwar
 	if (link && checksum == 0 && debug_file_shares(holder, link)) {
 		if (!module->shared.elf)
 			debug_file_find_shared(&module->debug->options, holder, &module->shared);
-		return module->shared.elf ? hand_over(&module->shared, ret_path) : -1;
+		return module->shared.elf ? hand_over(module, &module->shared, ret_path) : -1;
 	}
-	return separate ? hand_over(&module->separate, ret_path) : -1;
+	return separate ? hand_over(module, &module->separate, ret_path) : -1;
 }
 
 /* libdwfl goes over all modules it knows for each new one. */

@@ -2,9 +2,11 @@
  * Debug information that is compressed in its file, made readable in place.
  *
  * libdw would hold all of it in memory once any of it is needed. Instead the sections are
- * decompressed, piece by piece, into a file that has no name and is mapped like any other: only
- * what is read comes to memory.
+ * decompressed, piece by piece, into a file that is mapped like any other: only
+ * what is read comes to memory. What is not too large is kept for the next core: for a small one,
+ * that of the C library alone takes longer than all else.
  */
+#include "analyzer/base/cache.h"
 #include "analyzer/base/temporary.h"
 #include "analyzer/program/debug/files.h"
 
@@ -151,14 +153,79 @@ static bool write_file(struct unpacking *unpacking, Elf64_Ehdr header)
 	       write_fully(unpacking->fd, &header, sizeof(header), 0);
 }
 
-int debug_file_unpack(const struct debug_file *file)
+/* The bytes of the new file, roughly. */
+static uint64_t size_unpacked(const struct unpacking *unpacking)
 {
-	_cleanup_(close) int fd = -1;
+	uint64_t size = unpacking->size;
+
+	list_for_each(section, unpacking->sections, unpacking->count) {
+		Elf64_Chdr header;
+
+		if (!is_packed(unpacking, section))
+			continue;
+		memcpy(&header, unpacking->bytes + section->sh_offset, sizeof(header));
+		if (header.ch_size > UINT64_MAX - size)
+			return UINT64_MAX;
+		size += header.ch_size;
+	}
+	return size;
+}
+
+/* Any heapcore makes the same of the same bytes. */
+static struct cache_key key_of(const struct unpacking *unpacking)
+{
+	static const char KIND[] = "unpacked";
+	struct cache_key key = { { 0 } };
+
+	cache_key_add(&key, KIND, sizeof(KIND));
+	cache_key_add(&key, unpacking->bytes, unpacking->size);
+	return key;
+}
+
+static int open_temporary(void)
+{
+	int fd = -1;
+
+	error_destroy(temporary_open(NULL, &fd));
+	return fd;
+}
+
+/* Returns the new file, or -1. */
+static int unpack(struct unpacking *unpacking, const Elf64_Ehdr *header, const char *folder)
+{
+	struct cache_draft draft = { NULL };
+	struct cache_key key = { { 0 } };
+	bool whole;
+	int found;
+
+	if (size_unpacked(unpacking) > cache_largest_file())
+		folder = NULL;
+	if (folder) {
+		key = key_of(unpacking);
+		found = cache_find_file(folder, &key);
+		if (found >= 0)
+			return found;
+	}
+	unpacking->fd = cache_begin_file(folder, &key, &draft);
+	if (unpacking->fd < 0)
+		unpacking->fd = open_temporary();
+	if (unpacking->fd < 0)
+		return -1;
+	whole = write_file(unpacking, *header);
+	cache_end_file(&draft, &key, unpacking->fd, whole);
+	if (whole)
+		return unpacking->fd;
+	close(unpacking->fd);
+	return -1;
+}
+
+int debug_file_unpack(const struct debug_file *file, const char *folder)
+{
 	_cleanup_(free) Elf64_Shdr *sections = NULL;
 	struct unpacking unpacking = { .fd = -1 };
-	struct error *error;
 	Elf64_Ehdr header;
-	int ready;
+	bool ready;
+	int fd;
 
 	unpacking.bytes = (const uint8_t *)elf_rawfile(file->elf, &unpacking.size);
 	if (!unpacking.bytes || unpacking.size < sizeof(header))
@@ -168,19 +235,9 @@ int debug_file_unpack(const struct debug_file *file)
 		return -1;
 	ready = read_sections(&unpacking, &header, file->elf);
 	sections = unpacking.sections;
-	if (!ready)
-		return -1;
-	error = temporary_open(NULL, &fd);
-	if (error) {
-		error_destroy(error);
-		return -1;
-	}
-	unpacking.fd = fd;
-	if (!write_file(&unpacking, header))
-		return -1;
+	fd = ready ? unpack(&unpacking, &header, folder) : -1;
 	/* The compressed bytes are not needed again. */
-	madvise((void *)(uintptr_t)unpacking.bytes, unpacking.size, MADV_DONTNEED);
-	ready = fd;
-	fd = -1;
-	return ready;
+	if (fd >= 0)
+		madvise((void *)(uintptr_t)unpacking.bytes, unpacking.size, MADV_DONTNEED);
+	return fd;
 }

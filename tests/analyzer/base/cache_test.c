@@ -274,3 +274,95 @@ TEST(many_may_keep_the_same_at_once)
 	}
 	assert_int_equal(empty_folder(), 1);
 }
+
+/* Keep a file with that text; returns what was made, to be closed. */
+static int keep_file(const struct cache_key *key, const char *text, bool whole)
+{
+	struct cache_draft draft;
+	int fd = cache_begin_file(folder, key, &draft);
+
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	cache_end_file(&draft, key, fd, whole);
+	return fd;
+}
+
+static bool has_file(const struct cache_key *key, const char *text)
+{
+	char found[64] = "";
+	int fd = cache_find_file(folder, key);
+
+	if (fd < 0)
+		return false;
+	assert_true(read(fd, found, strlen(text)) > 0);
+	close(fd);
+	return strcmp(found, text) == 0;
+}
+
+TEST(a_file_is_found_by_its_key_only_and_its_maker_can_read_it)
+{
+	struct cache_key one = key_of("one"), two = key_of("two");
+	struct cache_draft draft;
+	char text[6] = "";
+	int fd = keep_file(&one, "first", true);
+
+	assert_int_equal(pread(fd, text, 5, 0), 5);
+	assert_string_equal(text, "first");
+	close(fd);
+	assert_true(has_file(&one, "first"));
+	assert_int_equal(cache_find_file(folder, &two), -1);
+	assert_null(cache_find(folder, &one));
+	close(keep_file(&one, "second", true));
+	assert_true(has_file(&one, "second"));
+	assert_int_equal(empty_folder(), 1);
+	assert_int_equal(cache_begin_file(NULL, &one, &draft), -1);
+	assert_int_equal(cache_begin_file("/nonexistent/heapcore", &one, &draft), -1);
+	cache_end_file(&draft, &one, -1, true);
+}
+
+TEST(a_file_that_is_not_whole_or_too_large_or_empty_is_not_kept)
+{
+	struct cache_key key = key_of("one");
+	struct cache_draft draft;
+	int fd = keep_file(&key, "half", false);
+
+	close(fd);
+	fd = cache_begin_file(folder, &key, &draft);
+	assert_return_code(ftruncate(fd, (off_t)cache_largest_file() + 1), 0);
+	cache_end_file(&draft, &key, fd, true);
+	close(fd);
+	close(keep_file(&key, "", true));
+	assert_int_equal(empty_folder(), 0);
+}
+
+TEST(a_changed_byte_of_a_file_is_noticed)
+{
+	struct cache_key key = key_of("one");
+	_cleanup_(free) char *path = NULL;
+	struct stat status = { .st_size = 0 };
+	uint8_t byte;
+	int fd;
+
+	close(keep_file(&key, "some text", true));
+	path = path_of_only_entry();
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &status) == 0);
+	assert_int_equal(status.st_mode & 0777, 0600);
+	for (off_t i = 0; i < status.st_size; i++) {
+		assert_int_equal(pread(fd, &byte, 1, i), 1);
+		byte ^= 0x10;
+		assert_int_equal(pwrite(fd, &byte, 1, i), 1);
+		assert_int_equal(cache_find_file(folder, &key), -1);
+		byte ^= 0x10;
+		assert_int_equal(pwrite(fd, &byte, 1, i), 1);
+	}
+	assert_true(has_file(&key, "some text"));
+	assert_return_code(chmod(path, 0660), 0);
+	assert_false(has_file(&key, "some text"));
+	assert_return_code(chmod(path, 0600), 0);
+	for (off_t size = status.st_size - 1; size >= 0; size--) {
+		assert_return_code(ftruncate(fd, size), 0);
+		assert_false(has_file(&key, "some text"));
+	}
+	close(fd);
+	assert_int_equal(empty_folder(), 1);
+}

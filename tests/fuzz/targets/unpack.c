@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	file.elf = elf_memory((char *)copy, size);
 	if (!file.elf)
 		return 0;
-	fd = debug_file_unpack(&file);
+	fd = debug_file_unpack(&file, NULL);
 	if (fd >= 0) {
 		check_size(fd, size);
 		close(fd);
