@@ -63,6 +63,32 @@ static inline void elf_header_widen(Elf64_Ehdr *header)
 	header->e_shstrndx = narrow.e_shstrndx;
 }
 
+/* The reverse: a header that is of 64 bits but for its class becomes one of that class. */
+static inline void elf_header_narrow(Elf64_Ehdr *header)
+{
+	Elf32_Ehdr narrow = {
+		.e_type = header->e_type,
+		.e_machine = header->e_machine,
+		.e_version = header->e_version,
+		.e_entry = (Elf32_Addr)header->e_entry,
+		.e_phoff = (Elf32_Off)header->e_phoff,
+		.e_shoff = (Elf32_Off)header->e_shoff,
+		.e_flags = header->e_flags,
+		.e_ehsize = header->e_ehsize,
+		.e_phentsize = header->e_phentsize,
+		.e_phnum = header->e_phnum,
+		.e_shentsize = header->e_shentsize,
+		.e_shnum = header->e_shnum,
+		.e_shstrndx = header->e_shstrndx,
+	};
+
+	if (header->e_ident[EI_CLASS] != ELFCLASS32)
+		return;
+	memcpy(narrow.e_ident, header->e_ident, sizeof(narrow.e_ident));
+	memset(header, 0, sizeof(*header));
+	memcpy(header, &narrow, sizeof(narrow));
+}
+
 /*
  * Like elf_header_widen(), for program headers, which were read into room for as many headers of 64
  * bits.
@@ -86,5 +112,26 @@ static inline void elf_segments_widen(const Elf64_Ehdr *header, Elf64_Phdr *segm
 			.p_memsz = narrow.p_memsz,
 			.p_align = narrow.p_align,
 		};
+	}
+}
+
+/* The reverse: the headers take less of the room that they have. */
+static inline void elf_segments_narrow(const Elf64_Ehdr *header, Elf64_Phdr *segments, size_t count)
+{
+	if (header->e_ident[EI_CLASS] != ELFCLASS32)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		Elf32_Phdr narrow = {
+			.p_type = segments[i].p_type,
+			.p_offset = (Elf32_Off)segments[i].p_offset,
+			.p_vaddr = (Elf32_Addr)segments[i].p_vaddr,
+			.p_paddr = (Elf32_Addr)segments[i].p_paddr,
+			.p_filesz = (Elf32_Word)segments[i].p_filesz,
+			.p_memsz = (Elf32_Word)segments[i].p_memsz,
+			.p_flags = segments[i].p_flags,
+			.p_align = (Elf32_Word)segments[i].p_align,
+		};
+
+		memcpy((char *)segments + i * sizeof(narrow), &narrow, sizeof(narrow));
 	}
 }

@@ -3,14 +3,12 @@
 
 #include <string.h>
 
-enum { WORD = sizeof(uint64_t) };
-
 /*
- * Between blocks there are their heads, of so many bytes at most, which have sizes below that.
+ * Between blocks there are their heads, of so many words at most, which have sizes below that.
  * After damage it may be anything.
  */
-enum { LEAST_OF_HEAD = 16, MOST_OF_HEAD = 64 };
-static const uint64_t MOST_SIZE = UINT64_C(1) << 40;
+enum { LEAST_OF_HEAD = 2, MOST_OF_HEAD = 8 };
+static const uint64_t MOST_SIZE = UINT64_C(1) << 40, MOST_NARROW_SIZE = UINT64_C(1) << 31;
 
 /* A text has so many characters in its first word, at least. */
 enum { LEAST_CHARACTERS = 4, LEAST_WIDE = 2 };
@@ -106,10 +104,12 @@ static struct span span_in_heap(const struct slim_rules *rules, const struct hea
 	if (id != NO_ALLOCATION)
 		return span_of_block(rules, region, id, address);
 	end = next_block(rules, region, address);
-	if (end - address <= MOST_OF_HEAD)
+	if (end - address <= (uint64_t)MOST_OF_HEAD * rules->word)
 		return (struct span){ end, SLIM_ALLOCATOR, .is_head = true };
 	/* Behind a wide gap, such as one for alignment, the head is right before the block. */
-	return (struct span){ end == region->end ? end : end - LEAST_OF_HEAD, SLIM_ALLOCATOR };
+	if (end < region->end)
+		end -= (uint64_t)LEAST_OF_HEAD * rules->word;
+	return (struct span){ end, SLIM_ALLOCATOR };
 }
 
 /* The heap region that begins next above address. */
@@ -208,15 +208,17 @@ static inline unsigned int count_characters(uint64_t word, unsigned int each)
 	if (each == 2)
 		good &= bytes_equal(word, 0) >> 8;
 	bad = ~good & places;
-	return bad ? (unsigned int)__builtin_ctzll(bad) / 8 / each : WORD / each;
+	return bad ? (unsigned int)__builtin_ctzll(bad) / 8 / each
+		   : (unsigned int)sizeof(word) / each;
 }
 
-/* True if the text ends within the word, or may go on behind it. */
-static inline bool is_terminated(uint64_t word, unsigned int count, unsigned int each)
+/* True if the text ends within the word of so many bytes, or may go on behind it. */
+static inline bool is_terminated(uint64_t word, unsigned int bytes, unsigned int count,
+				 unsigned int each)
 {
 	unsigned int bits = count * each * 8;
 
-	return count == WORD / each || (word >> bits & (each == 1 ? UINT8_MAX : UINT16_MAX)) == 0;
+	return count == bytes / each || (word >> bits & (each == 1 ? UINT8_MAX : UINT16_MAX)) == 0;
 }
 
 /* The bytes of each character of the text that is in the word; 0: it is none. */
@@ -238,33 +240,34 @@ static inline unsigned int text_width(uint64_t word, enum text_state state)
 }
 
 /* Replace text by letters, and what is left behind its end by zeros; false if the word is none. */
-static inline bool redact_text(const struct slim_rules *rules, uint64_t word, uint64_t *ret,
-			       enum text_state *state)
+static inline bool redact_text(const struct slim_rules *rules, uint64_t word, unsigned int bytes,
+			       uint64_t *ret, enum text_state *state)
 {
 	/* Without text, the first bytes are rarely all of ASCII, or are the byte of a number. */
 	bool may_be_text = *state != TEXT_NONE || (!(word & 0x80808080) && word > UINT8_MAX);
 	unsigned int each = may_be_text ? text_width(word, *state) : 0;
 	unsigned int count = each ? count_characters(word, each) : 0;
 
-	if (!each || !is_terminated(word, count, each))
+	if (!each || !is_terminated(word, bytes, count, each))
 		return false;
 	*ret = (each == 1 ? ONES : UINT64_MAX / UINT16_MAX) * rules->letter;
-	if (count * each < WORD)
+	if (count * each < sizeof(word))
 		*ret &= (UINT64_C(1) << count * each * 8) - 1;
-	*state = count * each < WORD ? TEXT_NONE : each == 1 ? TEXT_BYTES : TEXT_WIDE;
+	*state = count * each < bytes ? TEXT_NONE : each == 1 ? TEXT_BYTES : TEXT_WIDE;
 	return true;
 }
 
 /* Words that the allocator leaves in a free block stand at its ends; one may stay once it is used.
  */
-static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t word)
+static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t word,
+			    unsigned int bytes)
 {
 	uint64_t offset = address - span->block.start;
 	const struct heap *heap = span->heap;
 
 	return heap && heap->allocator->wrote &&
-	       ((offset <= WORD && span->block.state != BLOCK_USED) ||
-		offset == span->block.size - WORD) &&
+	       ((offset <= bytes && span->block.state != BLOCK_USED) ||
+		offset == span->block.size - bytes) &&
 	       heap->allocator->wrote(heap, span->block, offset, word);
 }
 
@@ -272,98 +275,155 @@ static bool is_of_allocator(const struct span *span, uint64_t address, uint64_t 
  * The state in which the words from address on, which need not be the first of the block, begin:
  * memory is cut anywhere. The word below is there if it is of the same block.
  */
-static enum text_state state_at(const struct span *span, uint64_t address, const uint8_t *bytes)
+static enum text_state state_at(const struct span *span, uint64_t address, const uint8_t *bytes,
+				unsigned int word)
 {
 	if (address == span->block.start)
 		return TEXT_FIRST;
 	if (address - span->block.start >= span->block.size)
 		return TEXT_NONE;
-	if (count_characters(load_word(bytes - WORD, WORD), 1) == WORD)
+	if (count_characters(load_word(bytes - word, word), 1) == word)
 		return TEXT_BYTES;
-	return count_characters(load_word(bytes - WORD, WORD), 2) == WORD / 2 ? TEXT_WIDE
+	return count_characters(load_word(bytes - word, word), 2) == word / 2 ? TEXT_WIDE
 									      : TEXT_NONE;
 }
 
 /*
- * Redact the words of a span, but for structure, from position on. Returns how many bytes are
- * addresses.
+ * Words of 4 characters happen to be addresses where there are many of these: within a text they
+ * are no such.
  */
-static uint64_t redact_span(const struct slim_rules *rules, const struct span *span,
-			    uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
+static inline bool is_within_text(uint64_t word, unsigned int bytes, enum text_state state)
 {
+	return bytes < sizeof(word) && state == TEXT_BYTES && count_characters(word, 1) == bytes;
+}
+
+/* Bytes of words: what became of them. */
+struct redacted {
+	uint64_t addresses, placeholders;
+};
+
+/* Redact the words of a span, each of so many bytes, but for structure. */
+static inline __attribute__((always_inline)) struct redacted redact_words(
+	const struct slim_rules *rules, const struct span *span, unsigned int each,
+	uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
+{
+	const uint64_t most_size = each == sizeof(uint64_t) ? MOST_SIZE : MOST_NARROW_SIZE;
 	enum text_state text =
-		span->origin == SLIM_USED ? state_at(span, address, bytes) : TEXT_NONE;
-	uint64_t addresses = 0;
+		span->origin == SLIM_USED ? state_at(span, address, bytes, each) : TEXT_NONE;
+	struct redacted redacted = { 0 };
 
-	for (uint64_t i = 0; i < size; i += WORD) {
-		uint64_t word = load_word(bytes + i, WORD);
-		bool is_address = word != 0 && slim_is_address(rules, word);
+	for (uint64_t i = 0; i < size; i += each) {
+		uint64_t word = load_word(bytes + i, each);
+		bool is_address = word != 0 && slim_is_address(rules, word) &&
+				  !is_within_text(word, each, text);
 
-		addresses += is_address ? WORD : 0;
-		if (word == 0 || is_address || (span->is_head && word < MOST_SIZE) ||
-		    (span->block.size && is_of_allocator(span, address + i, word))) {
+		redacted.addresses += is_address ? each : 0;
+		if (word == 0 || is_address || (span->is_head && word < most_size) ||
+		    (span->block.size && is_of_allocator(span, address + i, word, each))) {
 			text = TEXT_NONE;
-		} else if (!span->block.size || !redact_text(rules, word, &word, &text)) {
+			memcpy(ret + i, &word, each);
+			continue;
+		}
+		redacted.placeholders += each;
+		if (!span->block.size || !redact_text(rules, word, each, &word, &text)) {
 			text = TEXT_NONE;
 			word = slim_placeholder(rules, word);
 		}
-		memcpy(ret + i, &word, WORD);
+		memcpy(ret + i, &word, each);
 	}
-	return addresses;
+	return redacted;
 }
 
-/* Put back what is kept to the byte. */
-static void restore(const struct range_list *list, uint64_t address, const uint8_t *bytes,
-		    uint64_t size, uint8_t *ret)
+static struct redacted redact_span(const struct slim_rules *rules, const struct span *span,
+				   uint64_t address, const uint8_t *bytes, uint64_t size,
+				   uint8_t *ret)
+{
+	/* Each is compiled for its own. */
+	if (rules->word == sizeof(uint64_t))
+		return redact_words(rules, span, sizeof(uint64_t), address, bytes, size, ret);
+	return redact_words(rules, span, sizeof(uint32_t), address, bytes, size, ret);
+}
+
+/* True if redacting the word does not change it: what is left out looks like that. */
+static bool is_placeholder(const struct slim_rules *rules, uint64_t word)
+{
+	static const enum text_state states[] = { TEXT_BYTES, TEXT_WIDE };
+
+	for (size_t i = 0; i < COUNT_OF(states); i++) {
+		enum text_state state = states[i];
+		uint64_t text;
+
+		if (redact_text(rules, word, rules->word, &text, &state) && text == word)
+			return true;
+	}
+	return word == slim_placeholder(rules, word);
+}
+
+/* The bytes of words that are not as they were, or, if some were not yet put back, look so. */
+static uint64_t count_left_out(const struct slim_rules *rules, const uint8_t *bytes, uint64_t size,
+			       const uint8_t *ret, bool by_look)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = 0; i < size; i += rules->word) {
+		uint64_t word = load_word(bytes + i, rules->word);
+		uint64_t now = load_word(ret + i, rules->word);
+
+		if (now != word || (by_look && word && is_placeholder(rules, word)))
+			count += rules->word;
+	}
+	return count;
+}
+
+/* Put back what is kept to the byte. Returns how many bytes of words had been left out. */
+static uint64_t restore(const struct slim_rules *rules, const struct range_list *list,
+			uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
 {
 	size_t i = LIST_ABOVE(list->items, list->count, end, address);
+	uint64_t restored = 0;
 
 	for (; i < list->count && list->items[i].start < address + size; i++) {
-		uint64_t start = MAX(list->items[i].start, address);
-		uint64_t end = MIN(list->items[i].end, address + size);
+		uint64_t start = MAX(list->items[i].start, address) - address;
+		uint64_t end = MIN(list->items[i].end, address + size) - address;
+		/* What is redacted consists of whole words. */
+		uint64_t first = start & ~(uint64_t)(rules->word - 1);
+		uint64_t all =
+			MIN((end + rules->word - 1) & ~(uint64_t)(rules->word - 1), size) - first;
 
-		memcpy(ret + (start - address), bytes + (start - address), end - start);
+		restored += count_left_out(rules, bytes + first, all, ret + first, true);
+		memcpy(ret + start, bytes + start, end - start);
+		restored -= count_left_out(rules, bytes + first, all, ret + first, false);
 	}
+	return restored;
 }
 
-/* Count what became of the bytes, by what is there now. */
-static void tally(const uint8_t *bytes, uint64_t size, const uint8_t *ret, uint64_t addresses,
-		  struct slim_tally *tally)
+static uint64_t count_zeros(const uint8_t *bytes, uint64_t size, unsigned int each)
 {
-	uint64_t zeros = 0, placeholders = 0;
+	uint64_t count = 0;
 
-	for (uint64_t i = 0; i < size; i += WORD) {
-		uint64_t word = load_word(bytes + i, WORD), now = load_word(ret + i, WORD);
-
-		zeros += word == 0;
-		placeholders += word != now;
-	}
-	tally->zeros += zeros * WORD;
-	tally->placeholders += placeholders * WORD;
-	tally->addresses += addresses;
-	tally->structure += size - (zeros + placeholders) * WORD - addresses;
+	for (uint64_t i = 0; i < size; i += each)
+		count += load_word(bytes + i, each) == 0 ? each : 0;
+	return count;
 }
 
-/* The bytes of words that are not as they were. */
-static uint64_t count_changed(const uint8_t *bytes, uint64_t size, const uint8_t *ret)
+/* Redact memory of one span, and add to its tally what became of it. */
+static void redact_part(const struct slim_rules *rules, const struct span *span, uint64_t address,
+			const uint8_t *bytes, uint64_t size, uint8_t *ret, struct slim_tally *tally)
 {
-	uint64_t changed = 0;
+	uint64_t zeros = count_zeros(bytes, size, rules->word), structure, contents;
+	struct redacted redacted = { 0 };
 
-	for (uint64_t i = 0; i < size; i += WORD)
-		changed += memcmp(bytes + i, ret + i, WORD) != 0 ? WORD : 0;
-	return changed;
-}
-
-/* Put back contents that somebody wants, and count those that the rules leave out. */
-static void restore_contents(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
-			     uint64_t size, uint8_t *ret, struct slim_tally *tally)
-{
-	uint64_t before = count_changed(bytes, size, ret), kept;
-
-	restore(&rules->contents, address, bytes, size, ret);
-	kept = before - count_changed(bytes, size, ret);
-	tally->contents += kept;
-	tally->placeholders -= kept;
+	if (span->whole)
+		memcpy(ret, bytes, size);
+	else
+		redacted = redact_span(rules, span, address, bytes, size, ret);
+	structure = restore(rules, &rules->structure, address, bytes, size, ret);
+	contents = restore(rules, &rules->contents, address, bytes, size, ret);
+	tally->zeros += zeros;
+	tally->addresses += redacted.addresses;
+	tally->structure += size - zeros - redacted.addresses - redacted.placeholders + structure;
+	tally->contents += contents;
+	tally->placeholders += redacted.placeholders - structure - contents;
 }
 
 static struct span span_at(const struct slim_rules *rules, const struct region *region,
@@ -383,23 +443,14 @@ void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t
 	for (uint64_t done = 0; region && done < size;) {
 		struct span span = span_at(rules, region, address + done);
 		/* Blocks begin and end with words; what does not is no block. */
-		uint64_t part = (span.end - (address + done)) & ~(uint64_t)(WORD - 1);
-		uint64_t addresses = 0;
+		uint64_t part = (span.end - (address + done)) & ~(uint64_t)(rules->word - 1);
 
-		part = MIN(MAX(part, WORD), size - done);
-		if (part < WORD) /* the rest of a dump that was cut off */
+		part = MIN(MAX(part, rules->word), size - done);
+		if (part < rules->word) /* the rest of a dump that was cut off */
 			break;
-		part &= ~(uint64_t)(WORD - 1);
-		if (span.whole)
-			memcpy(ret + done, bytes + done, part);
-		else
-			addresses = redact_span(rules, &span, address + done, bytes + done, part,
-						ret + done);
-		restore(&rules->structure, address + done, bytes + done, part, ret + done);
-		tally(bytes + done, part, ret + done, addresses, &tallies[span.origin]);
-		if (rules->contents.count)
-			restore_contents(rules, address + done, bytes + done, part, ret + done,
-					 &tallies[span.origin]);
+		part &= ~(uint64_t)(rules->word - 1);
+		redact_part(rules, &span, address + done, bytes + done, part, ret + done,
+			    &tallies[span.origin]);
 		done += part;
 	}
 }

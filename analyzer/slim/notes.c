@@ -8,7 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
-enum { WORD = sizeof(uint64_t), NOTE_ALIGNMENT = 4, MOST_FLAGS = 1 << 22, MOST_CONTENTS = 1 << 30 };
+enum { NOTE_ALIGNMENT = 4, MOST_FLAGS = 1 << 22, MOST_CONTENTS = 1 << 30 };
 
 struct note {
 	const char *owner;
@@ -20,14 +20,6 @@ struct note {
 static size_t aligned(size_t size)
 {
 	return (size + NOTE_ALIGNMENT - 1) & ~(size_t)(NOTE_ALIGNMENT - 1);
-}
-
-/* Replace the words of [start, end) that are no addresses by zeros. */
-static void clear_words(const struct slim_rules *rules, uint8_t *bytes, size_t start, size_t end)
-{
-	for (size_t i = start; i + WORD <= end; i += WORD)
-		if (!slim_is_address(rules, load_word(bytes + i, WORD)))
-			memset(bytes + i, 0, WORD);
 }
 
 /* True for what says how the thread runs, and no value of the program's. */
@@ -43,8 +35,9 @@ static bool is_of_state(const struct arch *arch, unsigned int number, uint64_t w
 /* The size of what a system call reads into memory, which is no root then. */
 static bool is_size_of_call(const struct arch *arch, const uint8_t *registers, unsigned int number)
 {
-	enum system_call call =
-		arch_system_call(arch, load_word(registers + arch->system_call * WORD, WORD));
+	unsigned int word = arch_word_size(arch);
+	enum system_call call = arch_system_call(
+		arch, load_word(registers + (size_t)arch->system_call * word, word));
 
 	return arch->registers[number].unwound == arch->parameters[2] &&
 	       (call == SYSTEM_CALL_READ || call == SYSTEM_CALL_EVENTS ||
@@ -57,12 +50,12 @@ static void clear_status(const struct slim_rules *rules, const struct note *note
 	uint8_t *registers = note->bytes + arch->status.registers;
 
 	for (unsigned int i = 0; i < arch->register_count; i++) {
-		uint8_t *place = registers + (size_t)i * WORD;
-		uint64_t word = load_word(place, WORD);
+		uint8_t *place = registers + (size_t)i * rules->word;
+		uint64_t word = load_word(place, rules->word);
 
 		if (!slim_is_address(rules, word) && !is_of_state(arch, i, word) &&
 		    !is_size_of_call(arch, registers, i))
-			memset(place, 0, WORD);
+			memset(place, 0, rules->word);
 	}
 }
 
@@ -81,9 +74,9 @@ static void clear_vectors(const struct slim_rules *rules, const struct note *not
 	size_t kept = 0;
 
 	for (size_t i = 0; i < note->size; i++) {
-		if (i + WORD <= note->size &&
-		    slim_is_address(rules, load_word(note->bytes + i, WORD)))
-			kept = i + WORD;
+		if (i + rules->word <= note->size &&
+		    slim_is_address(rules, load_word(note->bytes + i, rules->word)))
+			kept = i + rules->word;
 		if (i >= kept && !is_own(rules->image->arch, i))
 			note->bytes[i] = 0;
 	}
@@ -101,12 +94,13 @@ static void clear_command(const struct note *note)
 }
 
 /* Clear the value that the sender of a signal chose; the rest is the kernel's. */
-static void clear_signal(const struct note *note)
+static void clear_signal(const struct slim_rules *rules, const struct note *note)
 {
-	enum { VALUE = 24 }; /* behind the sender, or the address of a fault */
+	/* Behind three numbers, aligned, and the sender, or the address of a fault. */
+	size_t value = rules->word == sizeof(uint64_t) ? 24 : 20;
 
-	if (note->size > VALUE)
-		memset(note->bytes + VALUE, 0, note->size - VALUE);
+	if (note->size > value)
+		memset(note->bytes + value, 0, note->size - value);
 }
 
 /* The kernel holds any value that the program gave it. */
@@ -114,8 +108,11 @@ static void clear_held(const struct slim_rules *rules, const struct note *note)
 {
 	struct held_value value;
 
-	for (size_t i = WORD; i + sizeof(value) <= note->size; i += sizeof(value))
-		clear_words(rules, note->bytes, i, i + sizeof(value.value));
+	for (size_t i = sizeof(uint64_t); i + sizeof(value) <= note->size; i += sizeof(value)) {
+		memcpy(&value, note->bytes + i, sizeof(value));
+		if (!slim_is_address(rules, value.value))
+			memset(note->bytes + i, 0, sizeof(value.value));
+	}
 }
 
 /* Clear the note; false: nothing is known of it that would stay. */
@@ -138,8 +135,8 @@ static bool clear_own(const struct slim_rules *rules, const struct note *note)
 
 static bool clear_note(const struct slim_rules *rules, const struct note *note)
 {
-	enum { INFO_SIZE = 136 };
 	const struct arch *arch = rules->image->arch;
+	size_t info_size = rules->word == sizeof(uint64_t) ? 136 : 124;
 
 	if (strcmp(note->owner, NOTE_OWNER) == 0)
 		return clear_own(rules, note);
@@ -156,12 +153,12 @@ static bool clear_note(const struct slim_rules *rules, const struct note *note)
 		clear_status(rules, note);
 		return true;
 	case NT_PRPSINFO:
-		if (note->size < INFO_SIZE)
+		if (note->size < info_size)
 			return false;
 		clear_command(note);
 		return true;
 	case NT_SIGINFO:
-		clear_signal(note);
+		clear_signal(rules, note);
 		return true;
 	case NT_AUXV:
 	case NT_FILE:

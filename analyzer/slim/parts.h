@@ -16,6 +16,7 @@ struct slim_rules {
 	const struct program *program;
 	const struct heaps *heaps;
 	const struct allocation_index *index;
+	unsigned int word;	  /* bytes of one: 8 or 4 */
 	struct range_list mapped; /* memory that addresses may be of: by address, apart */
 	/* Near the program and near the libraries: most words that are no addresses are in neither.
 	 */

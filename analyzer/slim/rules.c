@@ -7,6 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Of words of 4 bytes, most are larger than a length or a count. */
+enum { MOST_NARROW = 1 << 28 };
+
 /* Split the mapped memory at the widest gap. */
 static void find_bounds(struct slim_rules *rules)
 {
@@ -91,8 +94,10 @@ static struct error *find_structure(struct slim_rules *rules, struct analysis *a
 }
 
 /* True for a length, a count, or two of them in one word; what is random is hardly ever such. */
-static bool is_number(uint64_t word)
+static bool is_number(const struct slim_rules *rules, uint64_t word)
 {
+	if (rules->word < sizeof(word))
+		return word <= MOST_NARROW;
 	return word <= UINT32_MAX || ((uint32_t)word <= UINT16_MAX && word >> 32 <= UINT16_MAX);
 }
 
@@ -101,12 +106,12 @@ static struct error *keep_numbers(struct slim_rules *rules, uint64_t address, un
 				  unsigned int halves)
 {
 	for (unsigned int i = 0; (words | halves) >> i; i++) {
-		uint64_t place = address + i * sizeof(uint64_t), word;
+		uint64_t place = address + (uint64_t)i * rules->word, word;
 
-		if (!((words | halves) >> i & 1) || !image_read_u64(rules->image, place, &word))
+		if (!((words | halves) >> i & 1) || !image_read_word(rules->image, place, &word))
 			continue;
-		if (words >> i & 1 && is_number(word))
-			TRY(keep_range(rules, place, sizeof(word)));
+		if (words >> i & 1 && is_number(rules, word))
+			TRY(keep_range(rules, place, rules->word));
 		else if (halves >> i & 1)
 			TRY(keep_range(rules, place, sizeof(uint32_t)));
 	}
@@ -145,10 +150,6 @@ static struct error *check_supported(const struct slim_rules *rules, struct anal
 {
 	const struct runtimes *runtimes = analysis_runtimes(analysis);
 
-	if (image_word_size(rules->image) != sizeof(uint64_t))
-		return error_create(
-			ERROR_NOT_SUPPORTED,
-			"a slim core is of 64 bits: of 32, too many numbers look like addresses");
 	for (size_t i = 0; i < heap_region_count(rules->index); i++) {
 		const struct allocator *allocator =
 			heaps_arena_allocator(rules->heaps, heap_region(rules->index, i)->arena);
@@ -192,7 +193,8 @@ static bool half_misleads(const struct slim_rules *rules, uint64_t half)
 /* One of a few is no address in any process. */
 static void choose_placeholders(struct slim_rules *rules)
 {
-	static const uint32_t halves[] = { 0xb5b5b5b5, 0xb6b6b6b6, 0xc7c7c7c7, 0xd8d8d8d8 };
+	static const uint32_t halves[] = { 0xb5b5b5b5, 0xb6b6b6b6, 0xc7c7c7c7, 0xd8d8d8d8,
+					   0x01010101 };
 	/* Programs that are not moved have three letters, but no three digits, as an address. */
 	static const char letters[] = "xeaotn0";
 
@@ -264,6 +266,7 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	rules->program = analysis_program(analysis);
 	rules->heaps = analysis_heaps(analysis);
 	rules->index = analysis_index(analysis);
+	rules->word = image_word_size(rules->image);
 	rules->ignored_bits = rules->program->ignored_bits;
 	rules->has_signatures = rules->program->code_signature != 0;
 	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure, &rules->contents);

@@ -174,19 +174,21 @@ static struct error *take_segment(struct slim_writer *writer, const Elf64_Phdr *
 /* How many segments the dump has; more than fit the ELF header's field are counted elsewhere. */
 static uint64_t count_segments(const struct image *image, const Elf64_Ehdr *header)
 {
+	size_t size = elf_section_size(header);
+	bool narrow = size == sizeof(Elf32_Shdr);
 	Elf64_Shdr section;
+	Elf32_Shdr narrow_section;
 
-	if (header->e_phnum != PN_XNUM ||
-	    present(image, header->e_shoff, sizeof(section)) < sizeof(section))
+	if (header->e_phnum != PN_XNUM || present(image, header->e_shoff, size) < size)
 		return header->e_phnum;
-	memcpy(&section, image->bytes + header->e_shoff, sizeof(section));
-	return section.sh_info;
+	memcpy(narrow ? (void *)&narrow_section : &section, image->bytes + header->e_shoff, size);
+	return narrow ? narrow_section.sh_info : section.sh_info;
 }
 
 static struct error *take_segments(struct slim_writer *writer, const Elf64_Ehdr *header)
 {
 	const struct image *image = writer->image;
-	uint64_t count = count_segments(image, header), size = sizeof(Elf64_Phdr);
+	uint64_t count = count_segments(image, header), size = elf_segment_size(header);
 
 	if (present(image, header->e_phoff, count * size) < count * size)
 		return error_create(ERROR_BAD_DUMP, "is cut off within its program headers");
@@ -195,9 +197,11 @@ static struct error *take_segments(struct slim_writer *writer, const Elf64_Ehdr 
 		Elf64_Phdr segment, more;
 
 		memcpy(&segment, place + i * size, size);
+		elf_segments_widen(header, &segment, 1);
 		/* A mapping of a slim core may be cut. */
 		for (next = i + 1; next < count; next++) {
 			memcpy(&more, place + next * size, size);
+			elf_segments_widen(header, &more, 1);
 			if (!elf_segment_join(&segment, &more))
 				break;
 		}
@@ -440,9 +444,11 @@ static struct error *write_first(struct slim_writer *writer, const Elf64_Ehdr *h
 /* The headers are last: so the first one says how large the file is. */
 static struct error *write_headers(struct slim_writer *writer, Elf64_Ehdr *header)
 {
-	uint64_t count = writer->headers.count + 1, size = count * sizeof(Elf64_Phdr);
+	uint64_t count = writer->headers.count + 1, each = elf_segment_size(header);
+	uint64_t section_size = elf_section_size(header), size = count * each;
 	/* Its sh_info has the count of segments where e_phnum cannot. */
-	Elf64_Shdr section = { .sh_size = 1, .sh_info = (Elf64_Word)count };
+	const Elf64_Shdr section = { .sh_size = 1, .sh_info = (Elf64_Word)count };
+	const Elf32_Shdr narrow_section = { .sh_size = 1, .sh_info = (Elf32_Word)count };
 	bool many = count >= PN_XNUM;
 	Elf64_Phdr notes = {
 		.p_type = PT_NOTE,
@@ -455,13 +461,18 @@ static struct error *write_headers(struct slim_writer *writer, Elf64_Ehdr *heade
 	header->e_phoff = writer->file;
 	header->e_phnum = (Elf64_Half)(many ? PN_XNUM : count);
 	header->e_shoff = many ? writer->file + size : 0;
-	header->e_shentsize = many ? sizeof(section) : 0;
+	header->e_shentsize = many ? (Elf64_Half)section_size : 0;
 	header->e_shnum = many ? 1 : 0;
 	header->e_shstrndx = 0;
 	place_missing(writer, writer->file + size + sizeof(section));
-	TRY(write_end(writer, &notes, sizeof(notes)));
-	TRY(write_end(writer, writer->headers.items, size - sizeof(notes)));
-	TRY(write_end(writer, &section, many ? sizeof(section) : 0));
+	elf_segments_narrow(header, &notes, 1);
+	elf_segments_narrow(header, writer->headers.items, writer->headers.count);
+	TRY(write_end(writer, &notes, each));
+	TRY(write_end(writer, writer->headers.items, size - each));
+	TRY(write_end(writer,
+		      section_size == sizeof(section) ? (const void *)&section : &narrow_section,
+		      many ? section_size : 0));
+	elf_header_narrow(header);
 	return write_first(writer, header);
 }
 
@@ -517,6 +528,7 @@ struct error *slim_write(struct analysis *analysis, const struct slim_options *o
 	if (writer.image->size < sizeof(header))
 		return error_create(ERROR_BAD_DUMP, "is cut off within its ELF header");
 	memcpy(&header, writer.image->bytes, sizeof(header));
+	elf_header_widen(&header);
 	TRY(take_segments(&writer, &header));
 	TRY(plan(&writer));
 	progress_begin(options->progress, "leaving out contents", writer.file);

@@ -67,7 +67,7 @@ struct slim_sizes {
 const char *slim_origin_name(enum slim_origin origin);
 
 /*
- * Write a slim core of the analysis' dump. Needs an ELF core of 64 bits whose heaps all have
+ * Write a slim core of the analysis' dump. Needs an ELF core whose heaps all have
  * visit_structure(), as the languages that have objects in it: else an error of code
  * ERROR_NOT_SUPPORTED says what it has.
  */
