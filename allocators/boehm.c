@@ -18,7 +18,7 @@ static void boehm_close(struct heap *base)
 
 	list_for_each(collector, heap->collectors, heap->collector_count) {
 		arrays_release(&collector->blocks, &collector->indexes, &collector->threads,
-			       &collector->spares);
+			       &collector->spares, &collector->thread_lists);
 		bitmap_deinit(&collector->listed);
 		bitmap_deinit(&collector->cached);
 	}
@@ -301,5 +301,5 @@ const struct allocator allocator_boehm = {
 	.spare = boehm_visit_spare,
 	FILL_SLOTS(boehm, open, walk, arena_count, arena, tell, arena_kinds, free_kinds, free_kind,
 		   visit_units, reserved, size_fits, lives_in, tell_used, more_roots, close,
-		   read_debug_header),
+		   read_debug_header, visit_structure),
 };

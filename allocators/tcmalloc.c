@@ -10,7 +10,8 @@
 
 void tcmalloc_destroy(struct tcmalloc *tc)
 {
-	arrays_release(&tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata);
+	arrays_release(&tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata,
+		       &tc->pools);
 	free(tc);
 }
 
@@ -265,5 +266,5 @@ const struct allocator allocator_tcmalloc = {
 	.noting = &tcmalloc_noting,
 	.spare = tcmalloc_visit_spare,
 	FILL_SLOTS(tcmalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, lives_in, tell),
+		   free_kind, size_fits, lives_in, tell, visit_structure),
 };

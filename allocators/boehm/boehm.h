@@ -113,6 +113,7 @@ struct collector {
 	size_t broken_lists;
 	ARRAY(uint64_t) spares;	 /* headers that no block has */
 	ARRAY(uint64_t) threads; /* GC_Thread_Rep */
+	struct range_list thread_lists;
 
 	uint64_t cycle;	    /* GC_gc_no, or its lower 16 bits */
 	bool is_collecting; /* marks are incomplete */
@@ -338,6 +339,15 @@ struct error *boehm_find_spares(struct collector *collector, const struct heap_c
 struct error *boehm_claim_bookkeeping(const struct collector *collector,
 				      const struct heap_context *context, struct block_sink *sink);
 
+/* Visit what of that has other words than addresses, and none of the program's. */
+struct error *boehm_visit_bookkeeping(const struct collector *collector,
+				      const struct heap_context *context,
+				      program_range_visitor *visit, void *data);
+
+/* structure.c: see allocator.h. */
+struct error *boehm_visit_structure(const struct heap *base, program_range_visitor *visit,
+				    void *data);
+
 /* Add to ranges all memory that the collector got from the system. */
 struct error *boehm_add_owned(const struct collector *collector, struct range_list *ranges);
 
@@ -356,6 +366,13 @@ bool boehm_mark_state(const struct collector *collector, const struct heap_conte
  */
 bool boehm_is_internal(const struct collector *collector, const struct image *image,
 		       uint64_t address);
+
+/*
+ * Bits of the words that are complements of addresses, of what is at address in a block of objects
+ * of that size and kind; 0: it is neither a disappearing link nor a finalizer.
+ */
+unsigned int boehm_complements(const struct collector *collector, const struct image *image,
+			       uint64_t address);
 
 /* The slots tell and tell_used. */
 bool boehm_tell(const struct heap *base, uint64_t address, char *ret, size_t size);

@@ -124,9 +124,15 @@ struct claims {
 	const struct collector *collector;
 	const struct heap_context *context;
 	struct view view;
-	struct block_sink *sink;
+	program_range_visitor *visit;
+	void *data; /* of visit */
 	size_t hint;
 };
+
+static struct error *claim_range(struct claims *claims, uint64_t start, uint64_t end)
+{
+	return claims->visit(claims->data, start, end - start);
+}
 
 /* Claim the heads of the lists, and size_map. */
 static struct error *claim_arrays(struct claims *claims)
@@ -134,8 +140,7 @@ static struct error *claim_arrays(struct claims *claims)
 	const struct collector *collector = claims->collector;
 	uint64_t end = collector->size_map + words(collector, largest_small(collector) + 1);
 
-	return collector->freelists ? block_sink_claim(claims->sink, collector->freelists, end)
-				    : NULL;
+	return collector->freelists ? claim_range(claims, collector->freelists, end) : NULL;
 }
 
 /* Claim the lists of blocks to be swept, of each kind. */
@@ -149,8 +154,8 @@ static struct error *claim_reclaim_lists(struct claims *claims)
 			      kind_entry(collector, kind) + words(collector, KIND_RECLAIM),
 			      &list) &&
 		    list)
-			TRY(block_sink_claim(claims->sink, list,
-					     list + words(collector, list_heads(collector))));
+			TRY(claim_range(claims, list,
+					list + words(collector, list_heads(collector))));
 	return NULL;
 }
 
@@ -196,7 +201,7 @@ static struct error *claim_sections(struct claims *claims, uint64_t where, uint6
 			break;
 		TRY(array_append(&claims->sections, start));
 	}
-	return end > address ? block_sink_claim(claims->sink, address, end) : NULL;
+	return end > address ? claim_range(claims, address, end) : NULL;
 }
 
 /*
@@ -219,7 +224,7 @@ static struct error *claim_notes(struct claims *claims)
 		if (j == claims->sections.count ||
 		    boehm_is_internal(claims->collector, claims->context->image, word))
 			continue;
-		TRY(block_sink_claim(claims->sink, at, at + words(claims->collector, 1)));
+		TRY(claim_range(claims, at, at + words(claims->collector, 1)));
 	}
 	return NULL;
 }
@@ -326,12 +331,12 @@ static struct error *claim_mark_stack(struct claims *claims, uint64_t where, uin
 
 	if (is_stack_row(claims, where, word, &stack)) {
 		/* The limit may happen to be where a block starts. */
-		TRY(block_sink_claim(claims->sink, where, where + words(claims->collector, 3)));
-		return block_sink_claim(claims->sink, stack.start, stack.end);
+		TRY(claim_range(claims, where, where + words(claims->collector, 3)));
+		return claim_range(claims, stack.start, stack.end);
 	}
 	if (!is_mark_stack(claims, where, word, &stack))
 		return NULL;
-	return block_sink_claim(claims->sink, stack.start, stack.end);
+	return claim_range(claims, stack.start, stack.end);
 }
 
 /* Claim the mark stack of the collecting thread, if others help it. */
@@ -343,7 +348,7 @@ static struct error *claim_local_stack(struct claims *claims)
 	if (!size || !view_word(&claims->view, size - words(claims->collector, 2), &start) ||
 	    !start || !can_be_scratch(claims, start, start + length))
 		return NULL;
-	return block_sink_claim(claims->sink, start, start + length);
+	return claim_range(claims, start, start + length);
 }
 
 /* True if the thread of that pthread_t is one of those that the collector stops. */
@@ -381,7 +386,7 @@ static struct error *claim_marker(struct claims *claims, uint64_t word)
 		    word - stack->live - words(claims->collector, LOCAL_STACK) > MARKER_FRAMES ||
 		    is_registered(claims, word))
 			return NULL;
-		return block_sink_claim(claims->sink, stack->live, word);
+		return claim_range(claims, stack->live, word);
 	}
 	return NULL;
 }
@@ -403,8 +408,21 @@ static struct error *claim_scratch(struct claims *claims)
 
 	TRY(append_scratch(claims->collector, &scratch));
 	array_for_each(range, &scratch)
-		TRY(block_sink_claim(claims->sink, range->start, range->end));
+		TRY(claim_range(claims, range->start, range->end));
 	return NULL;
+}
+
+/* Claim what the collector has for itself, and no word of the program was ever in. */
+static struct error *claim_own(struct claims *claims)
+{
+	TRY(claim_scratch(claims));
+	TRY(claim_arrays(claims));
+	return claim_reclaim_lists(claims);
+}
+
+static struct error *claim_in_sink(void *data, uint64_t start, uint64_t size)
+{
+	return block_sink_claim(data, start, start + size);
 }
 
 struct error *boehm_claim_bookkeeping(const struct collector *collector,
@@ -414,14 +432,47 @@ struct error *boehm_claim_bookkeeping(const struct collector *collector,
 		.collector = collector,
 		.context = context,
 		.view = { context->image },
-		.sink = sink,
+		.visit = claim_in_sink,
+		.data = sink,
 		.sections = { .memory.account = context->account },
 	};
 
-	TRY(claim_scratch(&claims));
-	TRY(claim_arrays(&claims));
-	TRY(claim_reclaim_lists(&claims));
+	TRY(claim_own(&claims));
 	TRY(boehm_visit_own_data(collector, context->image, claim_at, &claims));
 	TRY(claim_notes(&claims));
 	return claim_local_stack(&claims);
+}
+
+/* Sections have sizes, and the mark stack has one. Its entries, and markers' stacks, have words of
+ * the program. */
+static struct error *claim_sizes_at(void *data, uint64_t where, uint64_t word)
+{
+	struct claims *claims = data;
+	struct memory_range stack;
+
+	TRY(claim_sections(claims, where, word));
+	return is_mark_stack(claims, where, word, &stack)
+		       ? claim_range(claims, where, where + words(claims->collector, 1))
+		       : NULL;
+}
+
+struct error *boehm_visit_bookkeeping(const struct collector *collector,
+				      const struct heap_context *context,
+				      program_range_visitor *visit, void *data)
+{
+	_cleanup_(array_release) struct claims claims = {
+		.collector = collector,
+		.context = context,
+		.view = { context->image },
+		.visit = visit,
+		.data = data,
+		.sections = { .memory.account = context->account },
+	};
+	uint64_t size;
+
+	TRY(claim_own(&claims));
+	TRY(boehm_visit_own_data(collector, context->image, claim_sizes_at, &claims));
+	/* GC_mark_state follows. */
+	size = find_mark_stack_size(&claims);
+	return size ? visit(data, size, words(collector, 2)) : NULL;
 }

@@ -41,6 +41,7 @@ struct search {
 	size_t hint;
 	uint64_t steps;
 	bool interrupted;
+	struct error *error;
 };
 
 /* Show progress, at each object of a list; false: the user interrupts. */
@@ -380,6 +381,10 @@ static bool walk_thread(struct search *search, uint64_t address)
 	/* 7.4 with disclaim notifiers has one more behind. */
 	if (is_thread_array(search, address + size))
 		walk_thread_array(search, address + size);
+	if (!search->error)
+		search->error = array_append(
+			&search->collector->thread_lists,
+			(struct memory_range){ address - arrays * size, address + 2 * size });
 	return true;
 }
 
@@ -435,6 +440,8 @@ static struct error *walk_lists(struct search *search)
 	walk_kinds(search);
 	TRY(boehm_visit_own_data(search->collector, search->context->image, look_for_threads,
 				 search));
+	if (search->error)
+		return search->error;
 	return search->interrupted ? error_create(ERROR_INTERRUPTED, "interrupted") : NULL;
 }
 

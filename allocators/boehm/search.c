@@ -87,8 +87,8 @@ static bool is_known(const struct boehm_heap *heap, uint64_t index)
 
 static void account(struct collector *collector, struct memory_account *account)
 {
-	arrays_use(account, &collector->blocks, &collector->indexes, &collector->listed,
-		   &collector->cached, &collector->threads, &collector->spares);
+	arrays_use(account, &collector->blocks, &collector->indexes, &collector->thread_lists,
+		   &collector->listed, &collector->cached, &collector->threads, &collector->spares);
 }
 
 /* Add the collector with that lowest index, if it turns out to be one. */

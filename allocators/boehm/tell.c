@@ -96,6 +96,21 @@ static enum internal entry_at(struct look *look, uint64_t address)
 	return INTERNAL_NONE;
 }
 
+unsigned int boehm_complements(const struct collector *collector, const struct image *image,
+			       uint64_t address)
+{
+	struct look look = { .collector = collector, .view = { image } };
+
+	switch (entry_at(&look, address)) {
+	case INTERNAL_LINK:
+		return 1 << 0 | 1 << 2;
+	case INTERNAL_FINALIZER:
+		return 1 << 0;
+	default:
+		return 0;
+	}
+}
+
 /* True if a variable at the start of GC_arrays leads to address. */
 static bool is_in_arrays(struct look *look, uint64_t address)
 {

@@ -34,6 +34,7 @@ enum {
 	METADATA_GAP = 128 << 10,
 	/* They are cut from the start of chunks of this size. */
 	METADATA_CHUNK = METADATA_GAP,
+	POOL_WORDS = 4,	  /* of a PageHeapAllocator */
 	TRACE_WORDS = 33, /* of the stack of a sampled allocation */
 };
 
@@ -350,6 +351,8 @@ static struct error *look_for_chunk(void *data, uint64_t where, uint64_t word)
 	    !has_metadata(search->tc, start, end) || !is_anonymous_memory(image, start) ||
 	    image_find(image, start) != image_find(image, word))
 		return NULL;
+	TRY(array_append(&search->tc->pools,
+			 (struct memory_range){ where, where + POOL_WORDS * (uint64_t)size }));
 	return array_append(&search->chunks, (struct memory_range){ start, end });
 }
 

@@ -31,6 +31,7 @@ static bool read_classes(struct view *view, uint64_t address, struct tcmalloc *t
 	for (unsigned int i = 0; i < count; i++)
 		tc->classes[i] = sizes[i];
 	tc->class_count = count;
+	tc->class_table = address;
 	return true;
 }
 
@@ -84,7 +85,8 @@ static struct tcmalloc *create(const struct module *module, unsigned int word,
 		return NULL;
 	tc->module = module;
 	tc->word = word;
-	arrays_use(account, &tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata);
+	arrays_use(account, &tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata,
+		   &tc->pools);
 	return tc;
 }
 

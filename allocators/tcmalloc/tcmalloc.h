@@ -93,14 +93,16 @@ struct tcmalloc {
 	unsigned int page_shift, leaf_bits;
 	unsigned int class_count; /* with class 0, which has no size */
 	uint64_t classes[MOST_CLASSES];
+	uint64_t class_table; /* the address of these, each of 4 bytes */
 
 	ARRAY(struct tcmalloc_span) spans; /* by address, apart */
 	ARRAY(struct memory_range) leaves;
 	ARRAY(struct tcmalloc_cache) caches;
 	ARRAY(struct cached_object) cached;  /* by address */
 	ARRAY(struct memory_range) metadata; /* by address, apart */
-	struct memory_range central;	     /* the central caches */
-	uint64_t bytes;			     /* of spans */
+	struct range_list pools;     /* variables that say how full the chunks of metadata are */
+	struct memory_range central; /* the central caches */
+	uint64_t bytes;		     /* of spans */
 
 	struct heap_damage overlaps, misfits, absent, counts, lengths;
 	struct heap_list_damage lists;
@@ -157,6 +159,10 @@ static inline bool read_span_words(struct view *view, uint64_t address, struct s
 }
 
 void tcmalloc_destroy(struct tcmalloc *tc);
+
+/* structure.c: see allocator.h. */
+struct error *tcmalloc_visit_structure(const struct heap *base, program_range_visitor *visit,
+				       void *data);
 
 /* search.c: add all tcmallocs of the process to the heap. */
 struct error *tcmalloc_search(struct tcmalloc_heap *heap);

@@ -104,6 +104,9 @@ static struct span span_in_heap(const struct slim_rules *rules, const struct hea
 	if (id != NO_ALLOCATION)
 		return span_of_block(rules, region, id, address);
 	end = next_block(rules, region, address);
+	/* Without heads, such as at the ends of pages, there is only what was left there. */
+	if (!heaps_arena_allocator(rules->heaps, region->arena)->extent)
+		return (struct span){ end, SLIM_ALLOCATOR };
 	if (end - address <= (uint64_t)MOST_OF_HEAD * rules->word)
 		return (struct span){ end, SLIM_ALLOCATOR, .is_head = true };
 	/* Behind a wide gap, such as one for alignment, the head is right before the block. */
@@ -141,6 +144,13 @@ static bool is_as_in_file(const struct region *region, uint64_t address, uint64_
 		      size) == 0;
 }
 
+static bool is_of_elf_file(const struct region *region)
+{
+	const struct image_file *file = region->mapping ? region->mapping->file : NULL;
+
+	return file && file->size >= SELFMAG && memcmp(file->bytes, ELFMAG, SELFMAG) == 0;
+}
+
 /*
  * True if the page is of a program or library and as the linker made it: the dump says so, it is
  * code, it is the file's header, or it equals the file.
@@ -150,8 +160,11 @@ static bool is_binary(const struct slim_rules *rules, const struct region *regio
 	const struct module *module = program_find_module(rules->program, page);
 	uint64_t size = region->end - page;
 
-	if (!module || (region->rights & RIGHT_WRITE))
+	if (region->rights & RIGHT_WRITE)
 		return false;
+	/* Guile's code is in ELF files that it maps itself. */
+	if (!module)
+		return is_of_elf_file(region) && is_as_in_file(region, page, MIN(size, PAGE));
 	if (region->origin == REGION_FILE || (region->rights & RIGHT_EXECUTE) ||
 	    page == module->start)
 		return true;

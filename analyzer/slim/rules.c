@@ -1,6 +1,7 @@
 #include "analyzer/account/contents.h"
 #include "analyzer/base/list.h"
 #include "analyzer/classify/reader.h"
+#include "analyzer/heap/debug_header.h"
 #include "analyzer/program/structure.h"
 #include "analyzer/slim/parts.h"
 
@@ -118,6 +119,16 @@ static struct error *keep_numbers(struct slim_rules *rules, uint64_t address, un
 	return NULL;
 }
 
+/* Keep what a debugging allocator notes before an object: place, size, and a mark. */
+static struct error *keep_debug_header(struct slim_rules *rules, uint64_t start)
+{
+	struct debug_header header;
+
+	return debug_header_read(rules->image, start, &header)
+		       ? keep_range(rules, start, header.object - start)
+		       : NULL;
+}
+
 /* Keep what makes containers of C++ and objects of the C library what they are. */
 static struct error *find_numbers(struct slim_rules *rules, struct analysis *analysis)
 {
@@ -133,6 +144,7 @@ static struct error *find_numbers(struct slim_rules *rules, struct analysis *ana
 		struct pattern_facts facts;
 
 		TRY(progress_check_at(progress, id, &told));
+		TRY(keep_debug_header(rules, allocation_start(rules->index, (allocation_id)id)));
 		if (number == NO_PATTERN)
 			continue;
 		numbers = pattern_numbers(number);

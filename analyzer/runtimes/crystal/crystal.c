@@ -419,6 +419,56 @@ static bool text_of(const struct object_space *space, allocation_id id, uint64_t
 	return true;
 }
 
+/* Visit what a String has before its text, and the zero behind it. */
+static struct error *visit_string(const struct crystal *crystal, allocation_id id,
+				  const struct structure_visitor *visitor)
+{
+	uint64_t start = allocation_start(crystal->space.index, id), text, size;
+
+	if (!text_of(&crystal->space, id, &text, &size))
+		return NULL;
+	TRY(visitor->number(visitor->data, start, STRING_HEADER));
+	TRY(visitor->number(visitor->data, text + size, 1));
+	return visitor->text ? visitor->text(visitor->data, text, size) : NULL;
+}
+
+static bool is_container(struct crystal *crystal, allocation_id id)
+{
+	const struct kind *kind = kind_of(crystal, id);
+	struct crystal_buffer buffers[CRYSTAL_BUFFERS];
+
+	if (!kind || kind->container == CONTAINER_NONE)
+		return false;
+	return kind->container != CONTAINER_UNKNOWN || crystal_buffers_of(crystal, id, buffers) > 0;
+}
+
+static struct error *visit_object(struct crystal *crystal, allocation_id id,
+				  const struct structure_visitor *visitor)
+{
+	uint64_t start = allocation_start(crystal->space.index, id);
+	uint32_t type = crystal_type_of(crystal, id);
+
+	TRY(visitor->number(visitor->data, start, sizeof(type)));
+	if (type == STRING_TYPE)
+		return visit_string(crystal, id, visitor);
+	if (type == crystal->fiber_type)
+		return crystal_visit_fiber(start, visitor);
+	return is_container(crystal, id)
+		       ? crystal_visit_container(&crystal->space.context, id, visitor)
+		       : NULL;
+}
+
+static struct error *visit_structure(struct object_space *space,
+				     const struct structure_visitor *visitor)
+{
+	struct crystal *crystal = (struct crystal *)space;
+
+	if (space->has_objects)
+		bitmap_for_each(id, &crystal->objects)
+			TRY(visit_object(crystal, (allocation_id)id, visitor));
+	return NULL;
+}
+
 uint32_t crystal_type_of(const struct crystal *crystal, allocation_id id)
 {
 	uint32_t number = 0;
@@ -450,6 +500,7 @@ const struct runtime runtime_crystal = {
 						  .fiber_registers = crystal_fiber_registers },
 	.find_objects = learn_objects,
 	.class_name = class_name,
+	.visit_structure = visit_structure,
 	.visit_bases = visit_bases,
 	.text = text_of,
 	.layout = &(const struct runtime_layout){ is_part, part_of, field_name, find_makers },

@@ -87,6 +87,10 @@ size_t crystal_find_buffers(const struct runtime_context *context, allocation_id
 bool crystal_may_be(const struct runtime_context *context, allocation_id object,
 		    enum crystal_container container);
 
+/* Visit the numbers of an object that is a container. */
+struct error *crystal_visit_container(const struct runtime_context *context, allocation_id object,
+				      const struct structure_visitor *visitor);
+
 /* The buffers of an object of the program; returns their count. */
 size_t crystal_buffers_of(struct crystal *crystal, allocation_id id,
 			  struct crystal_buffer ret[static CRYSTAL_BUFFERS]);
@@ -125,6 +129,9 @@ struct error *crystal_drop_closures(const struct runtime_context *context,
  */
 struct error *crystal_find_fibers(const struct runtime_context *context, struct fibers *fibers,
 				  uint32_t *ret_type);
+
+/* Visit the words by which the object at address is a fiber. */
+struct error *crystal_visit_fiber(uint64_t address, const struct structure_visitor *visitor);
 
 /* The registers that a waiting fiber saved; false if they are not in the dump. */
 bool crystal_fiber_registers(const struct image *image, const struct fiber *fiber,

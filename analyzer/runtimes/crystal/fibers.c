@@ -322,6 +322,13 @@ struct error *crystal_find_fibers(const struct runtime_context *context, struct 
 	return add_fibers(&search, layout, context->program, fibers);
 }
 
+struct error *crystal_visit_fiber(uint64_t address, const struct structure_visitor *visitor)
+{
+	/* The stack may begin with a guard, whose address counts for none. */
+	return visitor->number(visitor->data, address + STACK_TOP * WORD,
+			       (STACK + 1 - STACK_TOP) * WORD);
+}
+
 static void set_register(struct frame_state *state, uint8_t number, uint64_t value)
 {
 	state->registers[number] = value;

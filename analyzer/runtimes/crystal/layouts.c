@@ -6,6 +6,7 @@ enum {
 	GRANULE = 16,
 	SMALLEST_HASH = 3, /* the power of two of its indices */
 	LARGEST_HASH = 31,
+	HASH_SIZE = 56, /* of the object */
 };
 
 /* An Array or a Deque. */
@@ -152,7 +153,6 @@ size_t crystal_find_buffers(const struct runtime_context *context, allocation_id
 			    enum crystal_container container,
 			    struct crystal_buffer ret[static CRYSTAL_BUFFERS])
 {
-	enum { HASH_SIZE = 56 };
 	const struct allocation_index *index = context->index;
 	const struct image *image = context->image;
 	uint64_t address = allocation_start(index, object);
@@ -172,6 +172,19 @@ size_t crystal_find_buffers(const struct runtime_context *context, allocation_id
 	     find_deque(index, &sequence, ret)))
 		return find_deque(index, &sequence, ret);
 	return find_array(index, &sequence, ret);
+}
+
+struct error *crystal_visit_container(const struct runtime_context *context, allocation_id object,
+				      const struct structure_visitor *visitor)
+{
+	enum { HASH_FIRST = 4, HASH_COUNTS = 24, HASH_COUNTS_END = 35 };
+	uint64_t start = allocation_start(context->index, object);
+
+	if (!is_of_size(context->index, object, HASH_SIZE))
+		return visitor->number(visitor->data, start + offsetof(struct sequence, numbers),
+				       sizeof(((struct sequence *)0)->numbers));
+	TRY(visitor->number(visitor->data, start + HASH_FIRST, sizeof(uint32_t)));
+	return visitor->number(visitor->data, start + HASH_COUNTS, HASH_COUNTS_END - HASH_COUNTS);
 }
 
 /* Elements may take no room at all: an Array(Nil) has such. */
