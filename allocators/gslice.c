@@ -70,7 +70,7 @@ static struct error *look(void *data, uint64_t where, uint64_t word)
 	struct search *search = data;
 	struct gslice_heap *heap = search->heap;
 	const struct source_layout *layout = search->layout;
-	struct gslice_source source = { where };
+	struct gslice_source source = { where, .bytes = layout->slabs + layout->word };
 	uint64_t most, most_chunk;
 	uint32_t truths[3], lock;
 
@@ -590,6 +590,22 @@ static struct error *gslice_visit_units(const struct heap *base, unit_visit visi
 	return NULL;
 }
 
+/* The variable's numbers, and how many chunks of each slab are in use. */
+static struct error *gslice_visit_structure(const struct heap *base, program_range_visitor *visit,
+					    void *data)
+{
+	const struct gslice_heap *heap = (const struct gslice_heap *)base;
+
+	array_for_each(source, &heap->sources)
+		TRY(visit(data, source->address, source->bytes));
+	array_for_each(slab, &heap->slabs)
+		TRY(visit(data,
+			  slab->page + gslice_room(heap, slab->bin) +
+				  INFO_USED * (uint64_t)heap->word,
+			  heap->word));
+	return NULL;
+}
+
 static bool gslice_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
 {
 	const struct gslice_heap *heap = (const struct gslice_heap *)base;
@@ -609,5 +625,5 @@ const struct allocator allocator_gslice = {
 	.alignment = 16,
 	.heap_size = sizeof(struct gslice_heap),
 	FILL_SLOTS(gslice, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, visit_units, tell),
+		   free_kind, size_fits, visit_units, tell, visit_structure),
 };

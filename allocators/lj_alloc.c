@@ -43,6 +43,7 @@ struct segment {
 	uint64_t base, end;
 	uint64_t top;	/* 0: it has none */
 	uint64_t state; /* 0: it is in another */
+	uint64_t place; /* where it is described: base, size, next */
 	bool is_direct;
 };
 
@@ -121,7 +122,7 @@ static struct error *add_segments(struct lj_heap *heap, struct view *view, uint6
 	struct budget steps = { 1 << 20 };
 
 	for (; at && budget_take(&steps); at = word_at(view, at + HEAD)) {
-		struct segment segment = { .base = word_at(view, at) };
+		struct segment segment = { .base = word_at(view, at), .place = at };
 
 		segment.end = segment.base + word_at(view, at + WORD);
 		if (segment.base % PAGE_BYTES != 0 || segment.end % PAGE_BYTES != 0 ||
@@ -284,6 +285,16 @@ static bool lj_alloc_keeps(const struct heap *heap, struct block block)
 	return false;
 }
 
+/* The state stays as a block. */
+static struct error *lj_alloc_visit_structure(const struct heap *heap, program_range_visitor *visit,
+					      void *data)
+{
+	array_for_each(segment, &of(heap)->segments)
+		if (segment->place)
+			TRY(visit(data, segment->place, HEAD));
+	return NULL;
+}
+
 const struct allocator allocator_lj_alloc = {
 	.name = "lj_alloc",
 	.summary = "LuaJIT's own malloc",
@@ -293,5 +304,5 @@ const struct allocator allocator_lj_alloc = {
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct lj_heap),
 	FILL_SLOTS(lj_alloc, open, close, walk, arena_count, arena, free_kind, extent, size_fits,
-		   keeps),
+		   keeps, visit_structure),
 };

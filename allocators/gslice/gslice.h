@@ -26,7 +26,8 @@ struct gslice_source {
 	uint64_t address;
 	uint64_t magazines, slabs; /* arrays with a word for each bin */
 	uint32_t bins;
-	bool locked; /* a thread was changing the slabs */
+	uint32_t bytes; /* of the variable, as far as it is read */
+	bool locked;	/* a thread was changing the slabs */
 };
 
 struct gslice_slab {

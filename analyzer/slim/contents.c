@@ -4,11 +4,10 @@
 #include <string.h>
 
 /*
- * Between blocks there are their heads, of so many words at most, which have sizes below that.
- * After damage it may be anything.
+ * Between blocks there are their heads, of so many words at most, which have sizes. After damage it
+ * may be anything.
  */
-enum { LEAST_OF_HEAD = 2, MOST_OF_HEAD = 8 };
-static const uint64_t MOST_SIZE = UINT64_C(1) << 40, MOST_NARROW_SIZE = UINT64_C(1) << 31;
+enum { MOST_OF_HEAD = 8 };
 
 /* A text has so many characters in its first word, at least. */
 enum { LEAST_CHARACTERS = 4, LEAST_WIDE = 2 };
@@ -320,7 +319,6 @@ static inline __attribute__((always_inline)) struct redacted redact_words(
 	const struct slim_rules *rules, const struct span *span, unsigned int each,
 	uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
 {
-	const uint64_t most_size = each == sizeof(uint64_t) ? MOST_SIZE : MOST_NARROW_SIZE;
 	enum text_state text =
 		span->origin == SLIM_USED ? state_at(span, address, bytes, each) : TEXT_NONE;
 	struct redacted redacted = { 0 };
@@ -331,7 +329,7 @@ static inline __attribute__((always_inline)) struct redacted redact_words(
 				  !is_within_text(word, each, text);
 
 		redacted.addresses += is_address ? each : 0;
-		if (word == 0 || is_address || (span->is_head && word < most_size) ||
+		if (word == 0 || is_address || (span->is_head && slim_is_size(rules, word)) ||
 		    (span->block.size && is_of_allocator(span, address + i, word, each))) {
 			text = TEXT_NONE;
 			memcpy(ret + i, &word, each);

@@ -53,6 +53,14 @@ static inline bool slim_is_address(const struct slim_rules *rules, uint64_t word
 	return rules->has_signatures && slim_is_signed(rules, word);
 }
 
+enum { LEAST_OF_HEAD = 2 /* words of the head of a block, if it has one */ };
+
+/* True if it may be the size of a block: so large are heaps. */
+static inline bool slim_is_size(const struct slim_rules *rules, uint64_t word)
+{
+	return word < UINT64_C(1) << (rules->word == sizeof(word) ? 40 : 31);
+}
+
 /* The placeholder of a word that is not kept. */
 uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);
 

@@ -66,6 +66,24 @@ static struct error *keep_contents(void *data, uint64_t start, uint64_t size)
 	return array_append(&rules->contents, (struct memory_range){ start, start + size });
 }
 
+/* The head of what follows a block with a nested heap is in no region. */
+static struct error *find_outer_heads(struct slim_rules *rules)
+{
+	const struct outer_block *block;
+
+	for (size_t i = 0; (block = heaps_outer_block(rules->heaps, i)); i++) {
+		uint64_t start = block->end - (uint64_t)LEAST_OF_HEAD * rules->word, word;
+
+		if (!heaps_arena_allocator(rules->heaps, block->arena)->extent)
+			continue;
+		for (; start < block->end; start += rules->word)
+			if (image_read_word(rules->image, start, &word) &&
+			    slim_is_size(rules, word))
+				TRY(keep_range(rules, start, rules->word));
+	}
+	return NULL;
+}
+
 static struct error *find_structure(struct slim_rules *rules, struct analysis *analysis,
 				    bool strings)
 {
@@ -75,6 +93,7 @@ static struct error *find_structure(struct slim_rules *rules, struct analysis *a
 	struct range_list *list = &rules->structure;
 
 	TRY(program_visit_structure(rules->program, keep_range, rules));
+	TRY(find_outer_heads(rules));
 	for (size_t i = 0; i < heaps_count(rules->heaps); i++) {
 		arena_number first;
 		const struct heap *heap = heaps_heap(rules->heaps, i, &first);

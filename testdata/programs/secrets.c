@@ -3,8 +3,11 @@
  * that are used and freed, small and large, in variables, on stacks, in mappings. Those of its
  * arguments and environment are there anyway. Writes "ready", and waits.
  *
- * A secret stands behind 8 bytes of a struct, as a field would.
+ * A secret stands behind 8 bytes of a struct, as a field would. Where GLib is preloaded, it is in
+ * slices, too.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,6 +87,22 @@ static void plant_blocks(void)
 	}
 }
 
+/* In slices of GLib that are kept, or freed again. */
+static void plant_slices(void *(*slice_alloc)(size_t size), void (*slice_free)(size_t, void *))
+{
+	static uint8_t *slices[MOST];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t size = secrets[i].size + 16 + i % 32;
+
+		slices[i] = slice_alloc(size);
+		memset(slices[i], 0, size);
+		memcpy(slices[i] + i % 3 * 8, secrets[i].bytes, secrets[i].size);
+	}
+	for (size_t i = 0; i < count; i += 4)
+		slice_free(secrets[i].size + 16 + i % 32, slices[i]);
+}
+
 static void plant_rows(uint8_t *place, size_t room, size_t step)
 {
 	size_t used = 0;
@@ -123,6 +142,9 @@ int main(int argument_count, char **arguments)
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	read_secrets(arguments[1]);
 	plant_blocks();
+	if (dlsym(RTLD_DEFAULT, "g_slice_alloc"))
+		plant_slices((void *(*)(size_t))dlsym(RTLD_DEFAULT, "g_slice_alloc"),
+			     (void (*)(size_t, void *))dlsym(RTLD_DEFAULT, "g_slice_free1"));
 	plant_rows(planted, sizeof(planted), 1);
 	mapping = mmap(NULL, MOST * LONGEST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);

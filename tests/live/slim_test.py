@@ -149,6 +149,19 @@ class SlimTest(LiveTest):
     def test_no_secret_is_left_by_tcmalloc(self):
         self.check_allocator("tcmalloc", "libtcmalloc_minimal.so.4")
 
+    def test_no_secret_is_left_by_gslice(self):
+        self.check_allocator("slices", "libglib-2.0.so.0")
+
+    def test_the_same_of_gobjects(self):
+        if not glob.glob("/usr/lib/*/libgobject-2.0.so.0"):
+            raise Skipped("there is no GObject")
+        program = self.compile("gobjects", "gobjects.c", flags=("-O1", "-ldl"))
+        core = snap(self.start([program]), self.path("core"))
+        slim = self.slim(core)
+        self.check_same(core, slim, "summarize used", "summarize leaked", "tree", "dangling",
+                        "objects", "explain used HeapOrder --limit 3")
+        self.assertIn("HeapOrder", ask(slim, "summarize", "leaked").stdout)
+
     def check_script(self, interpreter, program, encodings, *more,
                      same=("count used", "count leaked", "bill", "backtrace"), **variables):
         """What a language has of secrets, as itself and as its numbers and texts are."""

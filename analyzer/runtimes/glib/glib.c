@@ -13,6 +13,7 @@
  * A name is a number: the place in an array that a variable of libglib refers to.
  */
 #include "analyzer/base/address_map.h"
+#include "analyzer/runtimes/keeper.h"
 #include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -38,6 +39,7 @@ enum kind { OBJECT, CLASS, VTABLE, NODE };
 
 struct type {
 	uint64_t node, class;
+	uint64_t sizes; /* the address of two numbers */
 	uint32_t quark, private_size;
 	uint32_t fundamental;
 };
@@ -48,6 +50,7 @@ struct glib {
 	struct address_map nodes, classes; /* the places of types */
 	ARRAY(uint32_t) private_sizes;	   /* different ones, without 0 */
 	uint64_t names;
+	uint64_t itself; /* of nodes: the offset of that word */
 };
 
 static const struct type *find_type(const struct glib *glib, const struct address_map *map,
@@ -69,7 +72,8 @@ static void read_data(struct view *view, uint64_t data, struct type *type)
 		    node != type->node)
 			continue;
 		type->class = class;
-		if (view_read(view, data + (i + 1) * WORD, sizes, sizeof(sizes)))
+		type->sizes = data + (i + 1) * WORD;
+		if (view_read(view, type->sizes, sizes, sizeof(sizes)))
 			type->private_size = sizes[1];
 		return;
 	}
@@ -274,8 +278,10 @@ static struct error *glib_find_objects(struct object_space *space, struct debug 
 	(void)debug;
 	arrays_use(space->account, &glib->types, &glib->nodes, &glib->classes,
 		   &glib->private_sizes);
-	for (size_t i = 0; i < COUNT_OF(layouts) && glib->types.count < SURE; i++)
-		TRY(find_types(glib, layouts[i]));
+	for (size_t i = 0; i < COUNT_OF(layouts) && glib->types.count < SURE; i++) {
+		glib->itself = layouts[i];
+		TRY(find_types(glib, glib->itself));
+	}
 	if (glib->types.count < SURE)
 		return NULL;
 	find_names(glib);
@@ -325,6 +331,63 @@ static bool glib_liveness(const struct object_space *space, allocation_id id,
 	return true;
 }
 
+static struct error *visit_type(const struct glib *glib, const struct type *type,
+				struct keeper *keeper)
+{
+	const uint64_t itself = type->node + glib->itself;
+	char name[NAME_SIZE];
+	uint64_t text;
+	uint8_t supers;
+
+	keep_numbers(keeper, itself - SUPER_COUNT, sizeof(supers));
+	keep_numbers(keeper, itself - QUARK, sizeof(type->quark));
+	if (view_read(&keeper->view, itself - SUPER_COUNT, &supers, sizeof(supers)))
+		keep_numbers(keeper, itself + supers * (uint64_t)WORD, WORD);
+	if (type->sizes)
+		keep_numbers(keeper, type->sizes, sizeof(uint32_t));
+	if (read_name(&keeper->view, glib->names, type, name) &&
+	    view_word(&keeper->view, glib->names + type->quark * (uint64_t)WORD, &text))
+		keep_name(keeper, text, strlen(name) + 1);
+	return keeper->error;
+}
+
+/* Behind an instance's class, or a boxed value's type, is the count; of a vtable, its type. */
+static struct error *visit_instance(const struct glib *glib, allocation_id id,
+				    struct keeper *keeper)
+{
+	enum kind kind = object_class_of(&glib->space, id) % WORD;
+	uint64_t start = allocation_start(glib->space.index, id), word;
+	const struct type *type;
+
+	if (kind != OBJECT && kind != VTABLE)
+		return NULL;
+	type = find_type(glib, &glib->nodes, object_class_of(&glib->space, id) - kind);
+	if (!type || !view_word(&keeper->view, start, &word))
+		return NULL;
+	if (type->private_size && !find_type(glib, &glib->classes, word))
+		start += type->private_size;
+	if (view_word(&keeper->view, start + WORD, &word) &&
+	    (kind == OBJECT || word < MOST_FUNDAMENTAL))
+		keep_numbers(keeper, start + WORD,
+			     type->fundamental == BOXED ? WORD : sizeof(uint32_t));
+	return keeper->error;
+}
+
+static struct error *glib_visit_structure(struct object_space *space,
+					  const struct structure_visitor *visitor)
+{
+	const struct glib *glib = (const struct glib *)space;
+	struct keeper keeper = { visitor, .view = { space->image } };
+
+	if (!space->has_objects)
+		return NULL;
+	array_for_each(type, &glib->types)
+		TRY(visit_type(glib, type, &keeper));
+	bitmap_for_each(id, allocation_used(space->index))
+		TRY(visit_instance(glib, (allocation_id)id, &keeper));
+	return NULL;
+}
+
 static struct error *glib_open(struct object_space *space, bool *ret)
 {
 	*ret = space->index && image_word_size(space->image) == WORD;
@@ -347,6 +410,7 @@ const struct runtime runtime_glib = {
 	.release = glib_release,
 	.find_objects = glib_find_objects,
 	.class_name = glib_class_name,
+	.visit_structure = glib_visit_structure,
 	.liveness = glib_liveness,
 	.counts_words = true,
 };
