@@ -42,7 +42,7 @@ static const struct argp_option OPTIONS[] = {
 	{ "zstd", KEEP(FLAG, struct slim_arguments, zstd), NULL, 0,
 	  "Pack it with zstd, whatever its name is", 0 },
 	{ "keep", KEY_KEEP, "WHAT", 0,
-	  "Keep contents, too: 'strings', the texts of allocations that are strings; 'all-of SET', those of a set, as 'all-of leaked' or 'all-of \"used %LongString\"'",
+	  "Keep contents, too: 'strings', the texts of allocations that are strings; 'types TYPE', allocations in use of that class, type or pattern; 'all-of SET', those of a set, as 'all-of leaked' or 'all-of \"used %LongString\"'; may be repeated",
 	  0 },
 	{ "audit", KEEP(FLAG, struct slim_arguments, audit), NULL, 0,
 	  "List how many bytes of what origin were kept or left out; without -o, write nothing",
@@ -56,11 +56,27 @@ static const struct argp_option OPTIONS[] = {
 	{ 0 },
 };
 
+/* Another set, beside those before. */
+static struct error *join_sets(struct slim_arguments *arguments)
+{
+	return arguments->query.term_count > 0 ? query_take_word(&arguments->query, "or") : NULL;
+}
+
+/* Take a type, which may have spaces. */
+static struct error *take_type(struct slim_arguments *arguments, const char *name)
+{
+	TRY(join_sets(arguments));
+	TRY(query_take_word(&arguments->query, "used"));
+	TRY(query_take_word(&arguments->query, name));
+	return query_check(&arguments->query);
+}
+
 /* Take the words of a set. */
 static struct error *take_set(struct slim_arguments *arguments, char *words)
 {
 	char *rest;
 
+	TRY(join_sets(arguments));
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		TRY(query_take_word(&arguments->query, word));
 	TRY(query_check(&arguments->query));
@@ -70,7 +86,7 @@ static struct error *take_set(struct slim_arguments *arguments, char *words)
 	return NULL;
 }
 
-/* The set is the word behind all-of, whatever it looks like. */
+/* The set or type is the word behind, whatever it looks like. */
 static struct error *take_keep(struct slim_arguments *arguments, const char *what,
 			       struct argp_state *state)
 {
@@ -78,14 +94,14 @@ static struct error *take_keep(struct slim_arguments *arguments, const char *wha
 		arguments->strings = true;
 		return NULL;
 	}
-	if (strcmp(what, "all-of") != 0)
-		return error_create(ERROR_USAGE, "--keep takes 'strings' or 'all-of SET'");
-	if (state->next >= state->argc)
-		return error_create(ERROR_USAGE, "--keep all-of needs a set");
-	if (arguments->query.term_count > 0)
+	if (strcmp(what, "all-of") != 0 && strcmp(what, "types") != 0)
 		return error_create(ERROR_USAGE,
-				    "--keep all-of takes one set: put 'or' between two");
-	return take_set(arguments, state->argv[state->next++]);
+				    "--keep takes 'strings', 'types TYPE' or 'all-of SET'");
+	if (state->next >= state->argc)
+		return error_create(ERROR_USAGE, "--keep %s needs a %s", what,
+				    *what == 'a' ? "set" : "type");
+	return *what == 'a' ? take_set(arguments, state->argv[state->next++])
+			    : take_type(arguments, state->argv[state->next++]);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

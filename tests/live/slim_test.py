@@ -43,6 +43,44 @@ int main(void)
 """
 
 
+TYPES = """
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+struct Account {
+	virtual ~Account() = default;
+	char text[40];
+};
+
+template<typename One, typename Other> struct Order {
+	virtual ~Order() = default;
+	char text[40];
+};
+
+void *kept[60];
+
+int main()
+{
+	for (int i = 0; i < 20; i++) {
+		Account *account = new Account;
+		Order<char, char> *order = new Order<char, char>;
+		char *text = new char[40]();
+
+		sprintf(account->text, "secret of Account %d", i);
+		sprintf(order->text, "secret of Order %d", i);
+		sprintf(text, "secret of text %d", i);
+		kept[i] = account;
+		kept[20 + i] = order;
+		kept[40 + i] = text;
+	}
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+"""
+
+
 def make_secrets():
     """Keys, tokens, numbers, wide and compressed text."""
     draw = random.Random(43)
@@ -402,6 +440,23 @@ class SlimTest(LiveTest):
         self.assertEqual(self.has(again, *self.NUMBERS), [False, False])
         self.assertIn("(content left out)", ask(again, "dump", told["lost"][0]).stdout)
 
+    def test_what_types_have_is_kept(self):
+        """Of one class, of two of which one has a space in its name, and of a set beside these."""
+        program = self.compile("types", text=TYPES, compiler="c++", flags=("-O1",))
+        core = snap(self.start([program]), self.path("core"))
+        sought = [f"secret of {name} 7".encode() for name in ("Account", "Order", "text")]
+        self.assertEqual(self.has(core, *sought), [True] * 3)
+        for name, keep, has in (
+                ("bare.core", [], [False] * 3),
+                ("one.core", ["--keep", "types", "Account"], [True, False, False]),
+                ("two.core", ["--keep", "types", "Account", "--keep", "types",
+                              "Order<char, char>"], [True, True, False]),
+                ("mixed.core", ["--keep", "types", "%String", "--keep", "all-of",
+                                "used Account"], [True, False, True])):
+            slim = self.slim(core, name, *keep)
+            self.assertEqual(self.has(slim, *sought), has, keep)
+            self.check_same(core, slim)
+
     def test_texts_are_kept(self):
         core, told = self.keep()
         slim = self.slim(core, "slim.core", "--keep", "strings")
@@ -448,8 +503,9 @@ class SlimTest(LiveTest):
 
     def test_what_cannot_be_kept(self):
         core, slim = f"{ROOT}/testdata/cores/bookworm-small-static.core.xz", self.path("slim")
-        for words, said in ((["secrets"], "takes 'strings' or 'all-of SET'"),
-                            (["all-of"], "needs a set"), (["all-of", "lekaed"], "leaked"),
+        for words, said in ((["secrets"], "takes 'strings', 'types TYPE' or 'all-of SET'"),
+                            (["all-of"], "needs a set"), (["types"], "needs a type"),
+                            (["types", "Lekaed"], "Lekaed"), (["all-of", "lekaed"], "leaked"),
                             (["all-of", "stacks"], "is no set of allocations")):
             self.assertIn(said, ask("slim", core, "-o", slim, "--keep", *words,
                                     expected=[USAGE]).stderr)
