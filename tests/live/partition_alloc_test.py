@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""
+Chromium's PartitionAlloc: of each process, as many slots are used as its own memory dump says, and what a page planted is there.
+"""
+
+import collections
+import json
+import os
+import signal
+import time
+import unittest
+
+from browser import PROGRAM, Browser
+from harness import LiveTest, ask
+
+TEXTS, LENGTH = 300, 12345
+LARGE, LARGE_LENGTH = 3, 5 << 20
+SETTLED = 10
+# What a process allocates for the dump and behind it, and slots that GLib's slices are in.
+TOLERANCE = {"allocator": 0.1, "original": 0.02, "buffer": 0.01, "array_buffer": 0.01}
+PAGE = """
+    window.texts = [];
+    for (const [count, length] of [[%d, %d], [%d, %d]])
+        for (let i = 0; i < count; i++) {
+            const text = (i + ' planted ').padEnd(length, 'x');
+            document.body.appendChild(document.createTextNode(text));
+        }
+    document.body.childNodes.length
+""" % (TEXTS, LENGTH, LARGE, LARGE_LENGTH)
+
+
+def rows_of(core, question):
+    return json.loads(ask(core, "sql", question, "--format", "json").stdout)["tables"][0]["rows"]
+
+
+def dumps_of(browser):
+    """By process: what each of its partitions has, by the memory dump."""
+    dumps = collections.defaultdict(dict)
+    for event in browser.events:
+        if event.get("method") != "Tracing.dataCollected":
+            continue
+        for entry in event["params"]["value"]:
+            allocators = entry.get("args", {}).get("dumps", {}).get("allocators", {})
+            for name, dump in allocators.items():
+                values = {key: int(value["value"], 16)
+                          for key, value in dump.get("attrs", {}).items() if value["type"] == "scalar"}
+                if "allocated_objects_count" in values:
+                    dumps[entry["pid"]][name.split("/")[-1]] = values
+    return dumps
+
+
+def counts_in(core):
+    """By partition: how many slots the program has, or a thread keeps."""
+    used = rows_of(core, "SELECT arena, count(*) AS number FROM allocation "
+                         "WHERE allocator = 'partition_alloc' GROUP BY arena")
+    kept = rows_of(core, "SELECT arena, count(*) AS number FROM free WHERE allocator = "
+                         "'partition_alloc' AND kind IN ('thread cache', 'quarantine') GROUP BY arena")
+    counts = collections.Counter()
+    for row in used + kept:
+        counts[row["arena"]] += row["number"]
+    return counts
+
+
+@unittest.skipUnless(PROGRAM, "there is no chromium")
+class PartitionAllocTest(LiveTest):
+    def browse(self):
+        browser = Browser()
+        self.addCleanup(browser.close)
+        browser.go("data:text/html,<body>planted</body>")
+        return browser
+
+    def processes(self, browser):
+        """By type, the browser being one: their numbers."""
+        found, parents = {}, {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    words = file.read().decode().replace("\0", " ").split()
+                with open(f"/proc/{entry}/stat", encoding="ascii") as file:
+                    parents[int(entry)] = int(file.read().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            found[int(entry)] = next((word[len("--type="):] for word in words
+                                      if word.startswith("--type=")), "browser")
+        ours = {browser.process.pid}
+        for _ in range(len(parents)):
+            ours |= {process for process, parent in parents.items() if parent in ours}
+        return {process: found[process] for process in ours}
+
+    def core_of(self, process):
+        path = self.path(f"core.{process}")
+        ask("snap", "-q", "-o", path, str(process))
+        return path
+
+    def dump(self, browser):
+        """What processes say of themselves, and their cores right behind."""
+        browser.session = None
+        browser.call("Tracing.start", transferMode="ReportEvents", traceConfig={
+            "includedCategories": ["disabled-by-default-memory-infra"], "excludedCategories": ["*"],
+            "memoryDumpConfig": {"triggers": []}})
+        self.assertTrue(browser.call("Tracing.requestMemoryDump", levelOfDetail="light")["success"])
+        processes = [process for process, kind in self.processes(browser).items() if kind != "zygote"]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        cores = {process: self.core_of(process) for process in processes}
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+        browser.call("Tracing.end")
+        while not any(event.get("method") == "Tracing.tracingComplete" for event in browser.events):
+            browser.events.append(browser.read())
+        return dumps_of(browser), cores
+
+    def test_slots_are_those_of_the_memory_dump(self):
+        browser = self.browse()
+        time.sleep(SETTLED)
+        dumps, cores = self.dump(browser)
+        compared = collections.Counter()
+        for process, partitions in dumps.items():
+            counts = counts_in(cores[process])
+            for name, values in partitions.items():
+                said = values["allocated_objects_count"]
+                nearest = min((abs(said - count) for count in counts.values()), default=said)
+                with self.subTest(process=process, partition=name):
+                    if said > 0:
+                        self.assertLessEqual(nearest, max(said * TOLERANCE.get(name, 0.1), 8))
+                        compared[name] += 1
+            # What the program freed, while pointers that are counted still lead there, is free.
+            said = sum(values["brp_quarantined_count"] for values in partitions.values())
+            kept = rows_of(cores[process], "SELECT count(*) AS number FROM free WHERE kind = 'quarantine'")
+            self.assertLessEqual(abs(said - kept[0]["number"]), 8)
+        self.assertGreaterEqual(compared["allocator"], 4)
+        self.assertGreaterEqual(compared["buffer"], 1)
+
+    def test_what_a_page_planted_is_there(self):
+        browser = self.browse()
+        processes = [process for process, kind in self.processes(browser).items() if kind == "renderer"]
+        question = ("SELECT sum(size >= %d AND size < %d) AS texts, sum(size > %d AND size < %d) AS large "
+                    "FROM allocation WHERE allocator = 'partition_alloc'"
+                    % (LENGTH, LENGTH * 5 // 4, LARGE_LENGTH, LARGE_LENGTH + 4096))
+        before = {process: rows_of(self.core_of(process), question)[0] for process in processes}
+        browser.run(PAGE)
+        after = {process: rows_of(self.core_of(process), question)[0] for process in processes}
+        more = max(after, key=lambda process: after[process]["texts"] or 0)
+        self.assertIn((after[more]["texts"] or 0) - (before[more]["texts"] or 0),
+                      range(TEXTS, TEXTS + TEXTS // 10))
+        self.assertEqual(after[more]["large"], LARGE)
+
+    def test_nothing_else_has_such_a_heap(self):
+        core = self.path("core")
+        process = self.start([self.compile("plain", "plain.c", "truth.c")], truth=self.path("truth"))
+        ask("snap", "-q", "-o", core, str(process.pid))
+        self.assertNotIn("partition_alloc", ask(core, "bill").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
