@@ -46,7 +46,7 @@ static void pymalloc_close(struct heap *base)
  */
 static bool has_free_threaded_name(const struct module *module)
 {
-	const char *name = strstr(module_name(module), "python3.");
+	const char *name = strstr(module_file_name(module), "python3.");
 
 	if (!name)
 		return false;
@@ -241,7 +241,7 @@ static bool pymalloc_lives_in(const struct heap *heap, uint64_t start, uint64_t 
 	const struct module *module = program_find_module(of(heap)->context.program, start);
 
 	return module && end <= module->end &&
-	       (strstr(module_name(module), "python") || module == of(heap)->free_threaded);
+	       (strstr(module_file_name(module), "python") || module == of(heap)->free_threaded);
 }
 
 static unsigned int pymalloc_free_kind(const struct heap *heap, size_t number, allocation_id id,

@@ -249,16 +249,13 @@ static struct error *guess_by_variables(struct guessing *guessing, bool of_loade
 		const struct module *module = program_find_module(program, region->start);
 		uint64_t end = region->end;
 		char guess[GUESS_SIZE];
-		const char *slash, *name;
 
 		if (!module || !(region->rights & RIGHT_WRITE) || !region->bytes)
 			continue;
 		end = MIN(end, module->end);
-		slash = strrchr(module->path, '/');
-		name = slash ? slash + 1 : module->path;
-		if ((strcmp(name, loader) == 0) != of_loader)
+		if ((strcmp(module_file_name(module), loader) == 0) != of_loader)
 			continue;
-		snprintf(guess, sizeof(guess), "of %.20s", name);
+		snprintf(guess, sizeof(guess), "of %.20s", module_name(module));
 		TRY(scan(guessing, region->start, end, guess));
 	}
 	return NULL;

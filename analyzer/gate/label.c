@@ -10,7 +10,7 @@ static const char *module_of(const struct analysis *analysis, uint64_t address)
 {
 	const struct module *module = program_find_module(analysis_program(analysis), address);
 
-	return module ? module_name(module) : NULL;
+	return module ? module_file_name(module) : NULL;
 }
 
 static bool is_in_conversion_cache(const struct image *image, uint64_t address)

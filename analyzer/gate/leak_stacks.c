@@ -158,7 +158,7 @@ const struct leak_stack *leak_stacks_of(const struct leak_stacks *stacks, uint64
 static bool is_library(const struct module *module)
 {
 	return !module || module_is_of_language(module) ||
-	       strncmp(module_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0;
+	       strncmp(module_file_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0;
 }
 
 /* True for headers, and what is compiled into each program of a language. */

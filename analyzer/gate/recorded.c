@@ -15,7 +15,7 @@ static const struct module *find_recorder(const struct analysis *analysis)
 	const struct program *program = analysis_program(analysis);
 
 	list_for_each(module, program->modules, program->module_count)
-		if (strstr(module_name(module), RECORDER_FILE))
+		if (strstr(module_file_name(module), RECORDER_FILE))
 			return module;
 	return NULL;
 }

@@ -103,7 +103,7 @@ static bool is_library_of(const struct module *module, size_t number)
  */
 static bool is_node(const struct image *image, const struct module *module)
 {
-	const char *name = module_name(module);
+	const char *name = module_file_name(module);
 
 	return strcmp(name, "node") == 0 || strcmp(name, "nodejs") == 0 ||
 	       strncmp(name, "libnode.so", strlen("libnode.so")) == 0 ||
@@ -162,7 +162,7 @@ static int allocator_of(const struct heap_context *context, const struct module 
 /* libc, and glibc's loader, which has a malloc for itself. */
 static bool is_libc(const struct module *module)
 {
-	const char *name = module_name(module);
+	const char *name = module_file_name(module);
 
 	return module_is_libc(module) || strncmp(name, "ld-linux", 8) == 0 ||
 	       strncmp(name, "ld-2.", 5) == 0 || strcmp(module->path, "[vdso]") == 0;
@@ -189,7 +189,7 @@ static bool has_libc(const struct heap_context *context)
 static void report(const struct heap_context *context, const struct module *module, int number)
 {
 	/* It calls the allocator that the program has without it. */
-	if (strncmp(module_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0)
+	if (strncmp(module_file_name(module), RECORDER_FILE, strlen(RECORDER_FILE)) == 0)
 		return;
 	if (number < UNSUPPORTED && strcmp(unsupported[number].name, GO) == 0 && has_libc(context))
 		findings_add(

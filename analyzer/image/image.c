@@ -314,6 +314,14 @@ int image_fatal_signal(const struct image *image)
 	return image->origin.by_debugger && by_debugger ? 0 : signal;
 }
 
+const char *image_text(const struct image *image, uint64_t address)
+{
+	uint64_t size;
+	const uint8_t *text = image_bytes(image, address, &size);
+
+	return text && memchr(text, 0, size) ? (const char *)text : NULL;
+}
+
 uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback)
 {
 	for (size_t i = 0; i < image->auxiliary_count; i++)

@@ -322,6 +322,9 @@ bool image_signal_is_foreign(const struct image *image, const struct image_threa
 /* The signal that ended the process, or 0: none did, or the dump does not say. */
 int image_fatal_signal(const struct image *image);
 
+/* The text at address, as long as the image is; NULL: it is not there, or does not end. */
+const char *image_text(const struct image *image, uint64_t address);
+
 /* The auxiliary vector's value for type (AT_...), or fallback. */
 uint64_t image_auxiliary(const struct image *image, uint64_t type, uint64_t fallback);
 

@@ -19,18 +19,9 @@ enum { DEBUG_VERSION, DEBUG_MAP, DEBUG_BREAK, DEBUG_STATE, DEBUG_BASE, DEBUG_WOR
 /* struct link_map of <link.h>, in words */
 enum { MAP_BIAS, MAP_NAME, MAP_DYNAMIC, MAP_NEXT, MAP_PREVIOUS, MAP_WORDS };
 
-/* The text at address; NULL: it is not there, or does not end. */
-static const char *text_at(const struct image *image, uint64_t address)
-{
-	uint64_t size;
-	const uint8_t *text = image_bytes(image, address, &size);
-
-	return text && memchr(text, 0, size) ? (const char *)text : NULL;
-}
-
 static const char *program_path(const struct image *image)
 {
-	const char *path = text_at(image, image_auxiliary(image, AT_EXECFN, 0));
+	const char *path = image_text(image, image_auxiliary(image, AT_EXECFN, 0));
 
 	return path && *path ? path : "[program]";
 }
@@ -38,7 +29,7 @@ static const char *program_path(const struct image *image)
 /* The program has none of its own, and the loader's is in the program. */
 static const char *name_of(const struct image *image, const uint64_t *words)
 {
-	const char *name = text_at(image, words[MAP_NAME]);
+	const char *name = image_text(image, words[MAP_NAME]);
 
 	if (name && *name)
 		return name;

@@ -11,16 +11,26 @@
 #include <elf.h>
 #include <string.h>
 
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *module_file_name(const struct module *module)
+{
+	return last_part(module->path);
+}
+
 const char *module_name(const struct module *module)
 {
-	const char *slash = strrchr(module->path, '/');
-
-	return slash && slash[1] ? slash + 1 : module->path;
+	return module->started_as ? module->started_as : module_file_name(module);
 }
 
 bool module_is_libc(const struct module *module)
 {
-	const char *name = module_name(module);
+	const char *name = module_file_name(module);
 
 	return strcmp(name, "libc.so.6") == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
@@ -31,7 +41,7 @@ bool module_is_of_language(const struct module *module)
 					     "libc++",	"libstdc++", "ld-linux", "[vdso]" };
 
 	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
+		if (strncmp(module_file_name(module), names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
 }
@@ -232,10 +242,37 @@ static void sort_modules(struct program *program)
 	program->module_count = kept;
 }
 
+/* True if the command line begins with a path whose last part is that name. */
+static bool is_first_word(const char *command, const char *name)
+{
+	size_t size = strcspn(command, " "), length = strlen(name);
+
+	return size >= length && strncmp(command + size - length, name, length) == 0 &&
+	       (size == length || command[size - length - 1] == '/');
+}
+
+/*
+ * One file is several programs, as redis-server is a link to redis-check-rdb. A name with more or
+ * less of a version, as python3 of python3.11, is the file's. The path by which a script was
+ * started is the script's, and then not the first word.
+ */
+static void name_program(struct program *program)
+{
+	const struct image *image = program->image;
+	const char *path = image_text(image, image_auxiliary(image, AT_EXECFN, 0));
+	struct module *main = (struct module *)program_main_module(program);
+	const char *name = path ? last_part(path) : "";
+
+	if (main && *name && is_first_word(image->origin.command, name) &&
+	    !strstr(module_file_name(main), name) && !strstr(name, module_file_name(main)))
+		main->started_as = name;
+}
+
 struct error *program_find_modules(struct program *program)
 {
 	TRY(add_vdso(program));
 	TRY(add_files(program));
 	sort_modules(program);
+	name_program(program);
 	return NULL;
 }

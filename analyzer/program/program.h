@@ -13,9 +13,10 @@
 #include <string.h>
 
 struct module {
-	const char *path;	       /* as the dump names it (untrusted) */
-	uint64_t start, end;	       /* from its header to the end of its data */
-	uint64_t bias;		       /* address less the file's virtual address */
+	const char *path;	/* as the dump names it (untrusted) */
+	const char *started_as; /* the program's name, if a link to it has another; or NULL */
+	uint64_t start, end;	/* from its header to the end of its data */
+	uint64_t bias;		/* address less the file's virtual address */
 	const struct image_file *file; /* NULL: see the state */
 	enum file_state state;
 };
@@ -115,8 +116,11 @@ const struct module *program_main_module(const struct program *program);
 /* The address in a module that the word is without a signature; otherwise the word. */
 uint64_t program_unsigned(const struct program *program, uint64_t word);
 
-/* The last part of its path. */
+/* What people call it: the name by which the program was started, else that of the file. */
 const char *module_name(const struct module *module);
+
+/* The last part of its path. */
+const char *module_file_name(const struct module *module);
 
 /* True if it is glibc's libc, by its name. */
 bool module_is_libc(const struct module *module);

@@ -141,7 +141,7 @@ static uint64_t find_end_of_frames(const struct program *program)
 	if (process == 0)
 		return 0;
 	for (size_t i = 0; i < program->module_count; i++)
-		if (strncmp(module_name(&program->modules[i]), "ld-", 3) == 0 &&
+		if (strncmp(module_file_name(&program->modules[i]), "ld-", 3) == 0 &&
 		    module_find_variable(&program->modules[i], "__libc_stack_end", &place) &&
 		    image_read_word(program->image, place, &end))
 			return end;

@@ -160,7 +160,7 @@ enum { MOST_FRAMES = 64 };
 static bool is_c_library(const struct module *module)
 {
 	return module &&
-	       (module_is_libc(module) || strncmp(module_name(module), "libpthread", 10) == 0);
+	       (module_is_libc(module) || strncmp(module_file_name(module), "libpthread", 10) == 0);
 }
 
 static bool is_call(const struct image *image, uint64_t address)

@@ -46,16 +46,24 @@ static bool ends_with_scope(const struct search *search, const char *text, size_
 	return length == search->scope || text[length - search->scope - 1] == separator;
 }
 
+static bool is_in_module(const struct search *search, const struct module *module)
+{
+	const char *const names[] = { module_name(module), module_file_name(module) };
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (ends_with_scope(search, names[i], strlen(names[i]), '/'))
+			return true;
+	return false;
+}
+
 static bool has_scope(const struct search *search, const struct type_variable *variable,
 		      size_t own_scope)
 {
-	const char *module = module_name(variable->module);
-
 	if (own_scope && ends_with_scope(search, variable->name, own_scope, ':'))
 		return true;
 	if (variable->file && ends_with_scope(search, variable->file, strlen(variable->file), '/'))
 		return true;
-	return ends_with_scope(search, module, strlen(module), '/');
+	return is_in_module(search, variable->module);
 }
 
 /* True if the last part of the scope is the function, whose own scope is unknown. */
@@ -126,13 +134,12 @@ static void search_types(struct search *search)
 static bool add_symbol(void *data, const struct symbol *symbol)
 {
 	struct search *search = data;
-	const char *module = module_name(symbol->module);
 	const struct candidate candidate = {
 		.variable = { symbol->module, symbol->start,
 			      symbol->size ? symbol->size : UINT64_MAX, NO_TYPE },
 	};
 
-	if (!search->scope || ends_with_scope(search, module, strlen(module), '/'))
+	if (!search->scope || is_in_module(search, symbol->module))
 		add_candidate(search, RANK_EXACT, &candidate);
 	return true;
 }

@@ -4,6 +4,7 @@ testdata/programs/variables.c says where its variables, their members and
 elements are, and what its pointers lead to: what commands take for addresses.
 """
 
+import os
 import re
 import shutil
 import unittest
@@ -43,6 +44,26 @@ class VariablesTest(LiveTest):
     def test_paths_are_where_the_program_says(self):
         self.check_paths(*self.core("-g", "-O0"))
         self.check_paths(*self.core("-g", "-O2", "-gdwarf-4", name="program2"))
+
+    def called(self, *command, **options):
+        """How the program is called whose variable it is, by whichever name one asks for that."""
+        core = snap(self.start(list(command), **options), self.path("core"))
+        told = [self.ask(core, f"dump {scope}grid 1").stdout for scope in ("", "program::")]
+        return {re.search(r"grid \(in (\S+),", text)[1] for text in told}
+
+    def test_a_program_is_called_as_it_was_started(self):
+        """But not by a name with less of a version, a script's, or one that is no file's."""
+        program = self.compile("program", "variables.c", "variables_other.c", "truth.c",
+                               flags=("-g",))
+        for name in "redis", "pro":
+            os.symlink(program, self.path(name))
+        with open(self.path("script"), "w", encoding="utf-8") as file:
+            file.write(f"#!{program}\n")
+        os.chmod(self.path("script"), 0o755)
+        self.assertEqual(self.called(self.path("redis")), {"redis"})
+        self.assertEqual(self.called(self.path("pro")), {"program"})
+        self.assertEqual(self.called(self.path("script")), {"program"})
+        self.assertEqual(self.called("bash", "-c", f"exec -a other {program}"), {"program"})
 
     @unittest.skipUnless(shutil.which("clang"), "no clang")
     def test_clang(self):

@@ -59,7 +59,7 @@ static bool add_module(struct cache_key *key, struct debug *debug, size_t number
 	const struct module *described = &debug->program->modules[number];
 	struct debug_module *module = debug_find_module(debug, described->start);
 	bool is_typed = debug_typed_module(debug, number);
-	const char *name = module_name(described);
+	const char *name = module_file_name(described);
 
 	if (!module || module->module != described)
 		return false;

@@ -170,7 +170,7 @@ static void find_names(struct glib *glib)
 	const struct program *program = glib->space.program;
 
 	list_for_each(module, program->modules, program->module_count)
-		if (strncmp(module_name(module), "libglib-2.0", strlen("libglib-2.0")) == 0 &&
+		if (strncmp(module_file_name(module), "libglib-2.0", strlen("libglib-2.0")) == 0 &&
 		    module_data_search_in(glib->space.image, module, is_names, glib))
 			return;
 }
