@@ -78,16 +78,20 @@ static void finder_deinit(struct finder *finder)
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
-static kind_key kind_at(const struct finder *finder, size_t position)
+static kind_key kind_of_id(const struct finder *finder, allocation_id id)
 {
 	const struct analysis *analysis = finder->analysis;
-	allocation_id id = dominators_at(finder->tree, position);
 	kind_key key =
 		kind_typed(analysis, analysis_patterns(analysis), analysis_typing(analysis), id);
 
 	if (key == KIND_UNKNOWN)
 		return kind_make(BY_SIZE, allocation_size(analysis_index(analysis), id));
 	return kind_without_word(key);
+}
+
+static kind_key kind_at(const struct finder *finder, size_t position)
+{
+	return kind_of_id(finder, dominators_at(finder->tree, position));
 }
 
 static struct error *add_group(struct finder *finder, allocation_id id, size_t root, kind_key kind,
@@ -174,6 +178,19 @@ static bool is_part_of_object(const struct finder *finder, const struct heavy *h
 	       object_paths_has(paths, dominators_at(finder->tree, above->position));
 }
 
+/*
+ * Links of a chain are alike. An array that the program names is no link of one that it does not,
+ * such as the pad with what a closure keeps.
+ */
+static bool may_be_links(const struct finder *finder, const struct heavy *a, const struct heavy *b)
+{
+	const struct object_paths *paths = analysis_object_paths(finder->analysis);
+
+	return are_alike(a, b) &&
+	       (object_paths_has(paths, dominators_at(finder->tree, a->position)) ||
+		!object_paths_has(paths, dominators_at(finder->tree, b->position)));
+}
+
 /* The group above that it is part of: as a buffer or node, or as the next link of a chain. */
 static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 {
@@ -187,12 +204,12 @@ static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 		!are_alike(above, heavy) &&
 		(kind_has_pattern(heavy->kind) ? !pattern_is_whole(kind_pattern(heavy->kind))
 					       : is_part_of_object(finder, heavy));
-	if (heavy->is_part || are_alike(above, heavy))
+	if (heavy->is_part || may_be_links(finder, above, heavy))
 		return above->group;
 	heavy->offset = link_offset(finder->analysis, dominators_at(finder->tree, above->position),
 				    dominators_at(finder->tree, heavy->position));
 	for (size_t i = 1; i < depth && i < MOST_PERIOD; i++)
-		if (are_alike(above - i, heavy) && above[-i].offset == heavy->offset &&
+		if (may_be_links(finder, above - i, heavy) && above[-i].offset == heavy->offset &&
 		    heavy->offset != NO_OFFSET)
 			return above[-i].group;
 	return NO_GROUP;
@@ -240,6 +257,29 @@ static struct error *count_part(struct finder *finder, const struct heavy *heavy
 	return count_content(finder, part);
 }
 
+/*
+ * An object's block that others refer to as well, such as an array's with views, is below what
+ * holds all of them: the object's name says more than theirs. NO_ALLOCATION: its object is above.
+ */
+static allocation_id find_owner(const struct finder *finder, const struct heavy *heavy)
+{
+	enum { MOST_ABOVE = 8 };
+	const struct analysis *analysis = finder->analysis;
+	allocation_id id = dominators_at(finder->tree, heavy->position), owner;
+	size_t depth = finder->path.count;
+
+	if (!heavy->is_part || depth == 0)
+		return NO_ALLOCATION;
+	owner = runtimes_whole(analysis_runtimes(analysis), id);
+	if (owner == NO_ALLOCATION || !object_paths_has(analysis_object_paths(analysis), owner) ||
+	    finder->groups.items[heavy->group].holder.id == owner)
+		return NO_ALLOCATION;
+	for (size_t i = depth; i > 0 && depth - i < MOST_ABOVE; i--)
+		if (dominators_at(finder->tree, finder->path.items[i - 1].position) == owner)
+			return NO_ALLOCATION;
+	return owner;
+}
+
 /* The nearest object on the path that has a name in the program, or NO_ALLOCATION. */
 static allocation_id find_named(const struct finder *finder)
 {
@@ -268,6 +308,7 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		.offset = NO_OFFSET,
 	};
 	size_t depth = finder->path.count, root;
+	allocation_id owner;
 	uint32_t above;
 
 	if (depth > 0)
@@ -276,6 +317,9 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		TRY(enter_root(finder, position, &above));
 	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
 	heavy.group = find_whole(finder, &heavy);
+	owner = find_owner(finder, &heavy);
+	if (owner != NO_ALLOCATION)
+		TRY(add_group(finder, owner, root, kind_of_id(finder, owner), &heavy.group));
 	if (depth == 0 && root != NO_ROOT &&
 	    (variables_in_region(analysis_variables(finder->analysis), id) ||
 	     (kind_has_pattern(heavy.kind) && has_name(finder, root)))) {
@@ -310,20 +354,27 @@ static uint64_t count_links(const struct finder *finder, size_t position, kind_k
 
 /*
  * A block that is part of an object, such as one of a deque, says less than the objects to which it
- * leads; false if it leads to none first.
+ * leads; false if it leads to none first, or behind a few of its kind.
  */
 static bool leads_to_objects(const struct finder *finder, size_t position, kind_key kind)
 {
+	enum { MOST_ALIKE = 8 };
 	const struct runtimes *runtimes = analysis_runtimes(finder->analysis);
-	size_t below = position + 1;
+	size_t end = dominators_end(finder->tree, position), below = position + 1;
 
-	return kind_has_pattern(kind) && below < dominators_end(finder->tree, position) &&
+	while (kind_has_pattern(kind) && below < end && below - position < MOST_ALIKE &&
+	       kind_at(finder, below) == kind)
+		below++;
+	return kind_has_pattern(kind) && below < end &&
 	       runtimes_space_of(runtimes, dominators_at(finder->tree, below)) &&
 	       object_paths_has(analysis_object_paths(finder->analysis),
 				dominators_at(finder->tree, below));
 }
 
-/* Count what the block leads to, each with all that it holds, as content of its group. */
+/*
+ * Count what the block, and those behind it such as the next entry of a hash, lead to, each with
+ * all that it holds, as content of its group.
+ */
 static struct error *count_below(struct finder *finder, size_t position, uint32_t group)
 {
 	size_t end = dominators_end(finder->tree, position), next;
@@ -334,6 +385,9 @@ static struct error *count_below(struct finder *finder, size_t position, uint32_
 					   .count = 1,
 					   .example = dominators_at(finder->tree, i) };
 
+		next = i + 1;
+		if (leads_to_objects(finder, i, content.kind))
+			continue;
 		next = dominators_end(finder->tree, i);
 		content.bytes = dominators_bytes(finder->tree, i, next);
 		TRY(count_content(finder, content));

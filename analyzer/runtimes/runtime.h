@@ -405,6 +405,8 @@ struct runtime {
 	 */
 	allocation_id (*resolve)(const struct object_space *space, allocation_id source,
 				 uint64_t word);
+	/* Optional: the object that the block is part of, or NO_ALLOCATION. */
+	allocation_id (*whole)(const struct object_space *space, allocation_id block);
 	/*
 	 * Optional: add words that hold nothing: room of containers that is not used, and weak
 	 * references. Called early, behind find_objects() only if there is is_link().

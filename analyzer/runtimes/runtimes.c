@@ -390,6 +390,18 @@ allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source
 	return NO_ALLOCATION;
 }
 
+allocation_id runtimes_whole(const struct runtimes *list, allocation_id block)
+{
+	objects_for_each(space, list) {
+		allocation_id id =
+			space->runtime->whole ? space->runtime->whole(space, block) : NO_ALLOCATION;
+
+		if (id != NO_ALLOCATION)
+			return id;
+	}
+	return NO_ALLOCATION;
+}
+
 bool runtimes_keep_cycle(const struct runtimes *list, allocation_id id)
 {
 	const struct object_space *space = runtimes_space_of(list, id);

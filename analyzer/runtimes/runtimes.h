@@ -69,6 +69,9 @@ bool runtimes_is_link(const struct runtimes *list, allocation_id source, allocat
 /* The actual target of the word, see resolve(); NO_ALLOCATION: its address is the target. */
 allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source, uint64_t word);
 
+/* The object that the block is part of, as far as its runtime knows; or NO_ALLOCATION. */
+allocation_id runtimes_whole(const struct runtimes *list, allocation_id block);
+
 /* True if the object is freed by its reference count; sets the count. */
 bool runtimes_count_of(const struct runtimes *list, allocation_id id, struct object_liveness *ret);
 

@@ -179,10 +179,15 @@ static char *variable_text(const struct first_screen *screen, const struct repor
 {
 	const struct analysis *analysis = screen->analysis;
 	const struct variable *variable = variables_at(analysis_variables(analysis), holder->root);
+	allocation_id whole =
+		holder->example == NO_ALLOCATION
+			? NO_ALLOCATION
+			: runtimes_whole(analysis_runtimes(analysis), holder->example);
 	char path[ROWS_PATH_SIZE];
 
 	if (variable->lasting == LASTING_GLOBAL && holder->example != NO_ALLOCATION &&
-	    rows_path(report, analysis, holder->example, path))
+	    (rows_path(report, analysis, holder->example, path) ||
+	     (whole != NO_ALLOCATION && rows_path(report, analysis, whole, path))))
 		return format_text("%s (%s)", variable->name, path);
 	return strdup(variable->name);
 }

@@ -398,6 +398,23 @@ class HoldersTest(LiveTest):
         self.assertIn(held["__main__.FIRST"],
                       [("__main__.Node", count) for count in range(6990, 7001)])
 
+    def test_perl(self):
+        """Entries count, however many a chain of the hash has; keys are of the table of all keys."""
+        script = """
+            our %cache; $cache{"session $_"} = "value $_" x 9 for 1 .. 40000;
+            my $closure = do { my @held = map { "held $_" x 9 } 1 .. 30000; sub { scalar @held } };
+            $| = 1; print "ready\\n"; sleep 600; print $closure->();
+        """
+        core, _ = self.core_of_script("perl", textwrap.dedent(script))
+        held = {row["owner"]: row for row in rows("suspect", "-q", core, "info")}
+        for name, count in ("%main::cache", 40000), ("$closure->(my @held)", 30000):
+            row, = [row for owner, row in held.items() if owner.startswith(f"{name} (")]
+            self.assertEqual(row["kind"], "string")
+            self.assertAlmostEqual(row["count"] / count, 1, delta=0.001)
+        keys = held["globals of perl (<shared keys>)"]
+        self.assertEqual(keys["kind"], "%PerlSharedKey")
+        self.assertGreaterEqual(keys["count"], 40000)
+
     def test_what_several_globals_share_is_named_by_one(self):
         script = """
             import sys, time, types

@@ -186,6 +186,9 @@ class ServicesTest(LiveTest):
             described = harness.ask("-q", core, "describe", hex(address)).stdout
             self.assertRegex(described, re.escape(f": {text.replace('object', 'object_')}.\n"))
         self.assertFalse(found & {address for address, _ in views})
+        # Views refer to the elements as well, but they are the array's.
+        self.check_holder(harness.rows("suspect", "-q", core, "info"),
+                          "__main__.owners[0] (numpy.ndarray)", 300 * 400 * 8)
 
     @needs("sinatra", "ruby", "-e", "require 'sinatra/base'")
     def test_sinatra(self):

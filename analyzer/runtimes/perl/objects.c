@@ -42,6 +42,15 @@ allocation_id perl_find_head(const struct perl *perl, uint64_t address)
 		       : NO_ALLOCATION;
 }
 
+allocation_id perl_whole(const struct object_space *space, allocation_id block)
+{
+	const struct perl *perl = (const struct perl *)space;
+
+	return block < perl->parts.count && perl->parts.items[block] > PART_HEAD
+		       ? perl->links.items[block]
+		       : NO_ALLOCATION;
+}
+
 bool perl_read_key(struct view *view, uint64_t address, char *ret, size_t size)
 {
 	int32_t length;

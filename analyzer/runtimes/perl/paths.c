@@ -229,12 +229,29 @@ static void gather_call(void *data, const struct perl_call *call)
 			     gathering);
 }
 
+/* The table of the keys that hashes share (PL_strtab). No program gets there. */
+static void gather_shared_keys(struct gathering *gathering)
+{
+	const struct perl *perl = gathering->perl;
+
+	for (size_t i = 0; i < perl->parts.count; i++) {
+		allocation_id table = perl->links.items[i];
+
+		if (!gathering->error && perl->parts.items[i] == PART_SHARED_KEY &&
+		    table != NO_ALLOCATION && !bitmap_get(gathering->names, table))
+			gathering->error = object_name(&gathering->perl->space, gathering->names,
+						       allocation_start(perl->space.index, table),
+						       "<shared keys>");
+	}
+}
+
 struct error *perl_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct perl *perl = (struct perl *)space;
 	struct gathering gathering = { perl, { perl->space.image }, ret, "", "", NULL };
 
 	gather_packages(&gathering);
+	gather_shared_keys(&gathering);
 	return gathering.error;
 }
 

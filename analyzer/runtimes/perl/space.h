@@ -134,7 +134,7 @@ void perl_learn_names(struct perl *perl);
 
 #define PERL_SLOTS                                                                               \
 	perl, release, find_objects, visit_structure, class_name, visit_bases, is_link, resolve, \
-		liveness, known_leak
+		liveness, known_leak, whole
 DECLARE_SLOTS(runtime, PERL_SLOTS);
 #define PERL_CALL_SLOTS perl, visit_frames, find_exception
 DECLARE_SLOTS(runtime_calls, PERL_CALL_SLOTS);

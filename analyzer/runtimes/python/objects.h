@@ -7,7 +7,7 @@
 
 #define PYTHON_SLOTS                                                                               \
 	python, release, find_objects, class_name, visit_bases, may_refer, is_link, is_collecting, \
-		liveness, known_leak, visit_structure
+		liveness, known_leak, visit_structure, whole
 DECLARE_SLOTS(runtime, PYTHON_SLOTS);
 #define PYTHON_CALL_SLOTS python, visit_frames, find_exception, visit_tasks
 DECLARE_SLOTS(runtime_calls, PYTHON_CALL_SLOTS);

@@ -566,6 +566,10 @@ static const char *find_text(const char *source, const char *target, uint64_t of
 	} texts[] = {
 		{ "cell", NULL, ".cell_contents" },
 		{ NULL, "code", ".__code__" },
+		{ "function", "tuple", ".__defaults__", 32 }, /* before 3.11 */
+		{ "function", "tuple", ".__defaults__", 56 },
+		{ "function", "dict", ".__kwdefaults__", 40 },
+		{ "function", "dict", ".__kwdefaults__", 64 },
 		{ "_asyncio.Task", "coroutine", ".get_coro()" },
 		{ "_asyncio.Task", "_contextvars.Context", ".get_context()" },
 		{ "_asyncio.Task", "_asyncio.Future", "._fut_waiter" },
