@@ -27,7 +27,7 @@ static const struct {
 	{ "mozjemalloc",
 	  { "/libmozglue" },
 	  { "jemalloc_stats_internal", "jemalloc_thread_local_arena" } },
-	{ "Google's tcmalloc", { NULL }, { "TCMallocInternalMalloc" } },
+	{ "Google's tcmalloc", { NULL }, { "TCMallocInternalMalloc" }, "versions of 2023 to 2026" },
 	{ "tcmalloc",
 	  { "/libtcmalloc" },
 	  { "tc_malloc" },

@@ -141,10 +141,13 @@ static uint64_t end_of_data(const struct image *image, uint64_t end, uint64_t cl
 {
 	const struct region *behind = image_find(image, end);
 
-	if (!behind || behind->mapping || claimed <= end)
+	if (claimed <= end)
 		return end;
 	claimed = page_above(claimed);
-	return claimed < behind->end ? claimed : behind->end;
+	/* Advice to the kernel, as on huge pages, splits the mapping of a module's variables. */
+	for (; behind && !behind->mapping && end < claimed; behind = image_find(image, end))
+		end = MIN(behind->end, claimed);
+	return end;
 }
 
 /* True if the module has code, and so is no data file. */

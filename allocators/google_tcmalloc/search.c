@@ -1,0 +1,297 @@
+/*
+ * Finding tcmallocs, and the layout of their version.
+ *
+ * A module with a tcmalloc has the table of size classes among its variables: 32-bit numbers that
+ * begin with 0, 8 or 0, 16, rise, and end with 262144 (or 8192, of the small variant). Only such a
+ * module is searched for a word that leads to a leaf of the page map, or to a node above leaves;
+ * this gives the root, an array in the same module.
+ */
+#include "allocators/google_tcmalloc/google_tcmalloc.h"
+
+#include "analyzer/image/view.h"
+
+enum {
+	LARGEST_CLASS = 256 << 10,
+	SMALL_LARGEST = 8 << 10,
+	FEWEST_CLASSES = 20,
+	LEAF_BITS = 15,
+	LEAVES_TRIED = 8
+};
+
+#define HEADER .allocated = 4, .embedded = 0, .list = 2, .cached = 6
+#define FLAGS  .has_flags = true, .page = 8
+
+/* By the first month that has them; the last one is that of 2026-07, too, without old locks. */
+static const struct span_layout layouts[] = {
+	/* 2023-02 */
+	{ .size = 32,
+	  .page = 16,
+	  .has_location = true,
+	  .pages = 24,
+	  .sample = 8,
+	  .objects = 8,
+	  .bitmap_words = 1,
+	  .allocated = 0,
+	  .embedded = 2,
+	  .list = 4,
+	  .cached = 6,
+	  .cached_mask = 0xff },
+	/* 2023-11 */
+	{ .size = 32,
+	  .page = 16,
+	  .has_location = true,
+	  .pages = 24,
+	  .sample = 8,
+	  .objects = 8,
+	  .bitmap_words = 1,
+	  HEADER,
+	  .cached_mask = 0xff },
+	/* 2024-03 */
+	{ .size = 48,
+	  .page = 8,
+	  .has_location = true,
+	  .pages = 16,
+	  .sample = 24,
+	  .objects = 24,
+	  .bitmap_words = 1,
+	  HEADER,
+	  .cached_mask = 0xff },
+	/* 2024-11 */
+	{ .size = 48,
+	  FLAGS,
+	  .pages = 16,
+	  .large = 16,
+	  .sample = 24,
+	  .objects = 24,
+	  .bitmap_words = 1,
+	  HEADER,
+	  .cached_mask = 0xf },
+	/* 2025-05 */
+	{ .size = 48,
+	  FLAGS,
+	  .pages = 16,
+	  .large = 16,
+	  .sample = 24,
+	  .objects = 24,
+	  .bitmap_words = 2,
+	  HEADER,
+	  .cached_mask = 0xf },
+	/* 2026-07 */
+	{ .size = 48,
+	  FLAGS,
+	  .pages = 16,
+	  .large = 32,
+	  .sample = 40,
+	  .objects = 32,
+	  .bitmap_words = 2,
+	  HEADER,
+	  .cached_mask = 0xf },
+	{ .size = 48,
+	  FLAGS,
+	  .flags_follow = true,
+	  .count_follows = true,
+	  .large = 24,
+	  .sample = 32,
+	  .objects = 24,
+	  .bitmap_words = 3,
+	  HEADER,
+	  .cached_mask = 0xff },
+};
+
+/* Two links, and since 2025, unless built without checks, the list that it is in. */
+static const unsigned int link_bytes[] = { 16, 24 };
+
+/* log2 of possible page sizes, the usual one first. */
+static const unsigned int page_shifts[] = { 13, 12, 15, 18 };
+
+struct search {
+	struct google_heap *heap;
+	struct google_tcmalloc *tc;
+	struct view view;
+};
+
+/* Read the table at address, if it is one. */
+static void read_classes(struct view *view, uint64_t address, struct google_tcmalloc *tc)
+{
+	uint32_t sizes[MOST_CLASSES] = { 0 };
+	unsigned int count = 1, read = 0;
+
+	/* The variables may end before so many. */
+	while (read < MOST_CLASSES &&
+	       view_read(view, address + read * sizeof(*sizes), &sizes[read], sizeof(*sizes)))
+		read++;
+	if (sizes[0] != 0)
+		return;
+	while (count < MOST_CLASSES && sizes[count] > sizes[count - 1] &&
+	       sizes[count] % ALIGNMENT == 0)
+		count++;
+	if (count < FEWEST_CLASSES ||
+	    (sizes[count - 1] != LARGEST_CLASS && sizes[count - 1] != SMALL_LARGEST))
+		return;
+	for (unsigned int i = 0; i < MOST_CLASSES; i++)
+		tc->classes[i] =
+			sizes[i] <= LARGEST_CLASS && sizes[i] % ALIGNMENT == 0 ? sizes[i] : 0;
+	tc->class_count = count;
+}
+
+/* The second number of the table is in the word, the first there or just before. */
+static struct error *look_for_classes(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+	uint32_t low = (uint32_t)word, high = (uint32_t)(word >> 32);
+
+	if (search->tc->class_count > 0)
+		return NULL;
+	if (low == 0 && (high == 8 || high == 16))
+		read_classes(&search->view, where, search->tc);
+	else if (low == 8 || low == 16)
+		read_classes(&search->view, where - 4, search->tc);
+	return NULL;
+}
+
+/* A shape that the page map may have. */
+struct shape {
+	const struct span_layout *layout;
+	unsigned int page_shift, leaf_bits, class_bytes, links;
+	bool has_nodes;
+};
+
+static void take_shape(struct google_tcmalloc *tc, const struct shape *shape)
+{
+	tc->layout = shape->layout;
+	tc->page_shift = shape->page_shift;
+	tc->leaf_bits = shape->leaf_bits;
+	tc->class_bytes = shape->class_bytes;
+	tc->links = shape->links;
+	tc->has_nodes = shape->has_nodes;
+}
+
+/* What fits best so far. */
+struct best {
+	int64_t score;
+	struct shape shape;
+	uint64_t root;
+};
+
+/* The variable at where leads to the leaf, or to a node that leads to it. Score the shape. */
+static void try_leaf(struct search *search, const struct shape *shape, uint64_t where,
+		     uint64_t leaf, struct best *best)
+{
+	struct google_tcmalloc *tc = search->tc;
+	const struct image *image = search->heap->context.image;
+	uint64_t number, root;
+	int64_t score;
+
+	take_shape(tc, shape);
+	if (leaf % WORD != 0 || !is_anonymous_memory(image, leaf) ||
+	    !google_leaf_at(tc, image, leaf, &number))
+		return;
+	root = number >> (shape->has_nodes ? shape->leaf_bits : 0);
+	if (root > (where - tc->module->start) / WORD)
+		return;
+	score = google_leaf_score(tc, image, leaf, number);
+	if (score > best->score)
+		*best = (struct best){ score, *shape, where - root * WORD };
+}
+
+/* Some leaves may have no spans. */
+static void try_shape(struct search *search, const struct shape *shape, uint64_t where,
+		      uint64_t word, struct best *best)
+{
+	const uint64_t end = word + ((uint64_t)WORD << shape->leaf_bits);
+	uint64_t leaf, at = word;
+
+	if (!shape->has_nodes)
+		try_leaf(search, shape, where, word, best);
+	for (unsigned int i = 0; shape->has_nodes && i < LEAVES_TRIED; i++, at += WORD) {
+		at = find_word(&search->view, at, end, WORD, &leaf);
+		if (at >= end)
+			return;
+		try_leaf(search, shape, where, leaf, best);
+	}
+}
+
+static void try_layouts(struct search *search, struct shape *shape, uint64_t where, uint64_t word,
+			struct best *best)
+{
+	for (unsigned int i = 0; i < COUNT_OF(layouts); i++)
+		for (unsigned int j = 0; j < 2 * COUNT_OF(link_bytes); j++) {
+			shape->layout = &layouts[i];
+			shape->class_bytes = 1 + j / 2;
+			shape->links = link_bytes[j % 2];
+			try_shape(search, shape, where, word, best);
+		}
+}
+
+static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
+{
+	struct search *search = data;
+	struct best best = { 0 };
+	struct shape shape;
+
+	if (search->tc->root || word < PAGE || word % WORD != 0 || word >> ADDRESS_BITS ||
+	    !is_anonymous_memory(search->view.image, word))
+		return NULL;
+	for (unsigned int i = 0; i < COUNT_OF(page_shifts); i++) {
+		shape.page_shift = page_shifts[i];
+		shape.has_nodes = false;
+		shape.leaf_bits = LEAF_BITS;
+		try_layouts(search, &shape, where, word, &best);
+		shape.has_nodes = true;
+		shape.leaf_bits = (ADDRESS_BITS - page_shifts[i] + 2) / 3;
+		try_layouts(search, &shape, where, word, &best);
+	}
+	if (best.score <= 0)
+		return NULL;
+	take_shape(search->tc, &best.shape);
+	search->tc->root = best.root;
+	return NULL;
+}
+
+static struct google_tcmalloc *create(const struct module *module, struct memory_account *account)
+{
+	struct google_tcmalloc *tc = calloc(1, sizeof(*tc));
+
+	if (!tc)
+		return NULL;
+	tc->module = module;
+	arrays_use(account, &tc->spans, &tc->leaves, &tc->cached, &tc->metadata);
+	return tc;
+}
+
+static void cleanup_google_tcmalloc_destroy(struct google_tcmalloc **tc)
+{
+	if (*tc)
+		google_tcmalloc_destroy(*tc);
+}
+
+static struct error *search_module(struct search *search, const struct module *module)
+{
+	struct google_heap *heap = search->heap;
+	_cleanup_(google_tcmalloc_destroy) struct google_tcmalloc *tc =
+		create(module, heap->context.account);
+
+	TRY_MEMORY(tc);
+	search->tc = tc;
+	TRY(module_visit_words(heap->context.image, module, look_for_classes, search));
+	if (tc->class_count > 0)
+		TRY(module_visit_words(heap->context.image, module, look_for_root, search));
+	if (!tc->root)
+		return NULL;
+	TRY(google_read_spans(tc, &heap->context));
+	TRY(google_find_caches(tc, &heap->context));
+	TRY(google_find_free_pages(tc, heap->context.image));
+	TRY(LIST_APPEND(heap->list, heap->count, tc));
+	tc = NULL;
+	return NULL;
+}
+
+struct error *google_tcmalloc_search(struct google_heap *heap)
+{
+	const struct program *program = heap->context.program;
+	struct search search = { .heap = heap, .view = { heap->context.image } };
+
+	list_for_each(module, program->modules, program->module_count)
+		TRY(search_module(&search, module));
+	return NULL;
+}
