@@ -99,3 +99,5 @@ bool pa_read_link(struct view *view, uint64_t slot, uint64_t *ret, bool *ret_abs
 /* True if the program freed the slot, and pointers that are counted still lead there. */
 bool pa_is_quarantined(const struct pa_heap *heap, struct view *view, const struct pa_span *span,
 		       uint64_t slot);
+
+extern const struct allocator allocator_partition_alloc;

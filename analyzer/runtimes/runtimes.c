@@ -227,6 +227,8 @@ struct error *runtimes_create(const struct runtime *const *kinds,
 		if (!space)
 			continue;
 		list->spaces[list->count++] = space;
+		if (!kinds[i]->find_objects && space->tag_bits)
+			heaps_ignore_bits(space->heaps, space->tag_bits);
 		if (kinds[i]->fibers)
 			TRY(kinds[i]->fibers->find_fibers(space, &list->fibers));
 		/* The note on leaks depends on whether there are objects. */

@@ -207,3 +207,33 @@ TEST(counts_that_cannot_be_are_no_metadata)
 	process_open(&made.process);
 	assert_int_equal(find_block(&made.process, made.slots), NO_ALLOCATION);
 }
+
+/*
+ * V8's pointer table has a slot's address below a tag. Without the first piece of the table, which
+ * can only be read, it is a number.
+ */
+static bool is_held_by_tagged(bool has_first_piece)
+{
+	static const uint64_t TABLE = 0x7f4000000000, PIECE = 0x10000;
+	_cleanup_(made_deinit) struct made made;
+	struct core *core = &made.process.core;
+	allocation_id id;
+
+	made_init(&made, ELSEWHERE, 15, 0);
+	core_add(core, TABLE, PIECE, has_first_piece ? RIGHT_READ : RIGHTS_RW);
+	core_add(core, TABLE + PIECE, PIECE, RIGHTS_RW);
+	core_set(core, TABLE + PIECE, UINT64_C(0x4) << 48 | (made.slots + 2 * SMALL + 40));
+	process_open(&made.process);
+	assert_no_error(analysis_need(made.process.analysis, STAGE_REACHABILITY));
+	id = find_block(&made.process, made.slots + 2 * SMALL);
+	assert_int_not_equal(id, NO_ALLOCATION);
+	assert_true(bitmap_get(analysis_leaked(made.process.analysis),
+			       find_block(&made.process, made.slots + 3 * SMALL)));
+	return !bitmap_get(analysis_leaked(made.process.analysis), id);
+}
+
+TEST(tables_of_v8_refer_by_tagged_pointers)
+{
+	assert_true(is_held_by_tagged(true));
+	assert_false(is_held_by_tagged(false));
+}
