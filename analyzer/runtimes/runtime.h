@@ -285,6 +285,8 @@ struct runtime_links {
 				      object_link_visitor *visit, void *data);
 	/* Optional: how the link counts, an enum object_item; NULL: all are items. */
 	int (*item_of)(const struct object_link *link);
+	/* Optional: the object that the block is part of, or NO_ALLOCATION. */
+	allocation_id (*whole)(const struct object_space *space, allocation_id block);
 	/*
 	 * Optional: what a reference, the target of the link, leads to, where that is an object;
 	 * 0: it is no reference, or leads to none.
@@ -405,8 +407,6 @@ struct runtime {
 	 */
 	allocation_id (*resolve)(const struct object_space *space, allocation_id source,
 				 uint64_t word);
-	/* Optional: the object that the block is part of, or NO_ALLOCATION. */
-	allocation_id (*whole)(const struct object_space *space, allocation_id block);
 	/*
 	 * Optional: add words that hold nothing: room of containers that is not used, and weak
 	 * references. Called early, behind find_objects() only if there is is_link().

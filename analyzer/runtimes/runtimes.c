@@ -395,8 +395,9 @@ allocation_id runtimes_resolve(const struct runtimes *list, allocation_id source
 allocation_id runtimes_whole(const struct runtimes *list, allocation_id block)
 {
 	objects_for_each(space, list) {
+		const struct runtime_links *links = space->runtime->links;
 		allocation_id id =
-			space->runtime->whole ? space->runtime->whole(space, block) : NO_ALLOCATION;
+			links && links->whole ? links->whole(space, block) : NO_ALLOCATION;
 
 		if (id != NO_ALLOCATION)
 			return id;

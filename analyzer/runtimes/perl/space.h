@@ -134,10 +134,10 @@ void perl_learn_names(struct perl *perl);
 
 #define PERL_SLOTS                                                                               \
 	perl, release, find_objects, visit_structure, class_name, visit_bases, is_link, resolve, \
-		liveness, known_leak, whole
+		liveness, known_leak
 DECLARE_SLOTS(runtime, PERL_SLOTS);
 #define PERL_CALL_SLOTS perl, visit_frames, find_exception
 DECLARE_SLOTS(runtime_calls, PERL_CALL_SLOTS);
 #define PERL_LINK_SLOTS \
-	perl, find_globals, find_locals, visit_links, tell_step, referent, read_value
+	perl, find_globals, find_locals, visit_links, tell_step, referent, read_value, whole
 DECLARE_SLOTS(runtime_links, PERL_LINK_SLOTS);
