@@ -240,8 +240,9 @@ static void report_slim(const struct image *image, struct findings *findings)
 	if (image_is_slim(image))
 		findings_add(
 			findings, FINDING_NOTE,
-			"contents were left out of this core by 'heapcore slim'%s: its texts and numbers are placeholders, and types, patterns and copies that rest on them may not be recognised",
-			image_keeps_content(image) ? ", but for those that --keep named" : "");
+			"contents were left out of this core by 'heapcore slim'%s: its texts and numbers are placeholders, and types, patterns and copies that rest on them may not be recognised%s",
+			image_keeps_content(image) ? ", but for those that --keep named" : "",
+			image->origin.hashed_names ? "; names that no binary has are hashes" : "");
 }
 
 /* Memory that is not from the clone of the process, as the rest is. */

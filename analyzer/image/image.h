@@ -104,13 +104,14 @@ struct image_thread {
  * dump.
  */
 struct image_origin {
-	uint32_t process; /* its id */
-	char command[81]; /* the beginning of its command line; untrusted */
-	uint64_t time;	  /* when it was taken, in ns since 1970 began */
-	uint64_t age;	  /* of the process at that time, in ns */
-	bool by_debugger; /* the dump has sections, as gdb makes them */
-	bool unpacked;	  /* the mapped bytes are unpacked from the file */
-	uint64_t random;  /* image_random_hash() of the core that a slim one is of */
+	uint32_t process;  /* its id */
+	char command[81];  /* the beginning of its command line; untrusted */
+	uint64_t time;	   /* when it was taken, in ns since 1970 began */
+	uint64_t age;	   /* of the process at that time, in ns */
+	bool hashed_names; /* a slim core has names that are hashes */
+	bool by_debugger;  /* the dump has sections, as gdb makes them */
+	bool unpacked;	   /* the mapped bytes are unpacked from the file */
+	uint64_t random;   /* image_random_hash() of the core that a slim one is of */
 };
 
 /* A module that is loaded (untrusted); see link_map.h. */

@@ -76,7 +76,7 @@ struct slim_note {
 };
 
 /* Facts about the core that it was made of, which the file no longer tells. */
-enum { SLIM_BY_DEBUGGER = 1, SLIM_UNPACKED = 2 };
+enum { SLIM_BY_DEBUGGER = 1, SLIM_UNPACKED = 2, SLIM_HASHED_NAMES = 4 };
 
 enum {
 	SEGMENT_AS_IN_FILE = 0x00100000, /* equal to the mapped file: it was not changed */

@@ -150,11 +150,8 @@ static bool is_of_elf_file(const struct region *region)
 	return file && file->size >= SELFMAG && memcmp(file->bytes, ELFMAG, SELFMAG) == 0;
 }
 
-/*
- * True if the page is of a program or library and as the linker made it: the dump says so, it is
- * code, it is the file's header, or it equals the file.
- */
-static bool is_binary(const struct slim_rules *rules, const struct region *region, uint64_t page)
+/* The dump says so, it is code, it is the file's header, or it equals the file. */
+bool slim_is_binary(const struct slim_rules *rules, const struct region *region, uint64_t page)
 {
 	const struct module *module = program_find_module(rules->program, page);
 	uint64_t size = region->end - page;
@@ -178,7 +175,7 @@ static struct span span_outside(const struct slim_rules *rules, const struct reg
 
 	if (page < region->start)
 		page = region->start;
-	if (is_binary(rules, region, page)) {
+	if (slim_is_binary(rules, region, page)) {
 		span.origin = SLIM_BINARY;
 		span.whole = true;
 	} else if (program_find_stack(rules->program, address)) {
@@ -429,6 +426,7 @@ static void redact_part(const struct slim_rules *rules, const struct span *span,
 	else
 		redacted = redact_span(rules, span, address, bytes, size, ret);
 	structure = restore(rules, &rules->structure, address, bytes, size, ret);
+	slim_names_replace(rules, address, size, ret);
 	contents = restore(rules, &rules->contents, address, bytes, size, ret);
 	tally->zeros += zeros;
 	tally->addresses += redacted.addresses;

@@ -126,7 +126,10 @@ static bool clear_own(const struct slim_rules *rules, const struct note *note)
 	case NOTE_CUTS:
 	case NOTE_TIME:
 	case NOTE_UNSHARED:
+		return true;
 	case NOTE_SLIM:
+		if (rules->hash_names && note->size > offsetof(struct slim_note, flags))
+			note->bytes[offsetof(struct slim_note, flags)] |= SLIM_HASHED_NAMES;
 		return true;
 	default:
 		return false;
@@ -267,7 +270,8 @@ struct error *slim_notes_end(struct slim_notes *notes, const struct slim_rules *
 	struct slim_note note = {
 		.version = 1,
 		.flags = (image->origin.by_debugger ? SLIM_BY_DEBUGGER : 0U) |
-			 (image->origin.unpacked ? SLIM_UNPACKED : 0U),
+			 (image->origin.unpacked ? SLIM_UNPACKED : 0U) |
+			 (rules->hash_names ? SLIM_HASHED_NAMES : 0U),
 		.random = image_random_hash(image),
 	};
 

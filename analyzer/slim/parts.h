@@ -24,9 +24,12 @@ struct slim_rules {
 	uint64_t ignored_bits;	     /* of a pointer to data, which are no part of the address */
 	bool has_signatures;	     /* pointers to code have */
 	struct range_list structure; /* kept as it is, likewise */
-	struct range_list contents;  /* so are these: somebody wanted them */
-	uint32_t half;		     /* placeholder of each half of a word that is not zero */
-	uint8_t letter;		     /* of each character of text */
+	struct range_list names;     /* that are hashed, by start, apart */
+	uint64_t name_key[2];
+	bool hash_names;
+	struct range_list contents; /* so are these: somebody wanted them */
+	uint32_t half;		    /* placeholder of each half of a word that is not zero */
+	uint8_t letter;		    /* of each character of text */
 };
 
 struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysis,
@@ -70,6 +73,16 @@ uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);
  */
 void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
 		 uint64_t size, uint8_t *ret, struct slim_tally *tallies);
+
+/* True if the page of the region is of a program or library, and as the linker made it. */
+bool slim_is_binary(const struct slim_rules *rules, const struct region *region, uint64_t page);
+
+/* names.c: find the names that no binary has; the others become structure. */
+struct error *slim_names_prepare(struct slim_rules *rules);
+
+/* Replace names in size bytes of memory at address, which are in ret. */
+void slim_names_replace(const struct slim_rules *rules, uint64_t address, uint64_t size,
+			uint8_t *ret);
 
 /* One thread packs with it. */
 struct slim_output {

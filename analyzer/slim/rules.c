@@ -55,6 +55,18 @@ static struct error *keep_range(void *data, uint64_t start, uint64_t size)
 	return array_append(&rules->structure, (struct memory_range){ start, start + size });
 }
 
+/* Of what no module has, only a hash may stay. */
+static struct error *take_name(void *data, uint64_t start, uint64_t size)
+{
+	struct slim_rules *rules = data;
+
+	if (size == 0 || size > UINT64_MAX - start)
+		return NULL;
+	return array_append(program_find_module(rules->program, start) ? &rules->structure
+								       : &rules->names,
+			    (struct memory_range){ start, start + size });
+}
+
 /* Placeholders of a slim core are not kept as contents of another. */
 static struct error *keep_contents(void *data, uint64_t start, uint64_t size)
 {
@@ -87,7 +99,8 @@ static struct error *find_outer_heads(struct slim_rules *rules)
 static struct error *find_structure(struct slim_rules *rules, struct analysis *analysis,
 				    bool strings)
 {
-	const struct structure_visitor visitor = { rules, keep_range, keep_range,
+	const struct structure_visitor visitor = { rules, keep_range,
+						   rules->hash_names ? take_name : keep_range,
 						   strings ? keep_contents : NULL };
 	const struct runtimes *runtimes = analysis_runtimes(analysis);
 	struct range_list *list = &rules->structure;
@@ -109,6 +122,7 @@ static struct error *find_structure(struct slim_rules *rules, struct analysis *a
 		if (space && kind->visit_structure)
 			TRY(kind->visit_structure(space, &visitor));
 	}
+	TRY(slim_names_prepare(rules));
 	list->count = memory_ranges_join(list->items, list->count);
 	return NULL;
 }
@@ -297,10 +311,12 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 	rules->program = analysis_program(analysis);
 	rules->heaps = analysis_heaps(analysis);
 	rules->index = analysis_index(analysis);
+	rules->hash_names = options->hash_names;
 	rules->word = image_word_size(rules->image);
 	rules->ignored_bits = rules->program->ignored_bits;
 	rules->has_signatures = rules->program->code_signature != 0;
-	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure, &rules->contents);
+	arrays_use(analysis_account(analysis), &rules->mapped, &rules->structure, &rules->names,
+		   &rules->contents);
 	TRY(check_supported(rules, analysis));
 	TRY(heaps_wake(rules->heaps));
 	TRY(analysis_need(analysis, STAGE_OWNERS));
@@ -314,7 +330,7 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 
 void slim_rules_deinit(struct slim_rules *rules)
 {
-	arrays_release(&rules->mapped, &rules->structure, &rules->contents);
+	arrays_release(&rules->mapped, &rules->structure, &rules->names, &rules->contents);
 }
 
 bool slim_is_mapped(const struct slim_rules *rules, uint64_t word)

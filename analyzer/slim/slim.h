@@ -51,6 +51,7 @@ struct slim_options {
 	int fd; /* of the file, empty; borrowed; -1: only to count */
 	bool packed;
 	const struct bitmap *whole; /* allocations that stay as they are; borrowed; or NULL */
+	bool hash_names;	    /* that no binary has */
 	bool strings;		    /* so do texts of those that are strings */
 	struct progress *progress;
 };

@@ -23,7 +23,7 @@ struct slim_arguments {
 	const char *core;
 	const char *output;
 	const char *format;
-	bool zstd, audit, quiet, strings;
+	bool zstd, audit, quiet, strings, hash_names;
 	struct set_query query; /* of what stays whole */
 	struct debug_options debug;
 };
@@ -43,6 +43,9 @@ static const struct argp_option OPTIONS[] = {
 	  "Pack it with zstd, whatever its name is", 0 },
 	{ "keep", KEY_KEEP, "WHAT", 0,
 	  "Keep contents, too: 'strings', the texts of allocations that are strings; 'types TYPE', allocations in use of that class, type or pattern; 'all-of SET', those of a set, as 'all-of leaked' or 'all-of \"used %LongString\"'; may be repeated",
+	  0 },
+	{ "hash-names", KEEP(FLAG, struct slim_arguments, hash_names), NULL, 0,
+	  "Replace names that no binary has, such as those of a script's functions and attributes, by hashes as long; of one file, equal ones are the same",
 	  0 },
 	{ "audit", KEEP(FLAG, struct slim_arguments, audit), NULL, 0,
 	  "List how many bytes of what origin were kept or left out; without -o, write nothing",
@@ -215,7 +218,9 @@ static struct error *write_audit(const struct session *session, const struct sli
 static struct error *slim(struct session *session, const struct slim_arguments *arguments)
 {
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct slim_options options = { .fd = -1, .strings = arguments->strings };
+	struct slim_options options = { .fd = -1,
+					.strings = arguments->strings,
+					.hash_names = arguments->hash_names };
 	struct slim_sizes sizes = { 0 };
 
 	if (arguments->format)

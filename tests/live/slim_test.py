@@ -43,6 +43,27 @@ int main(void)
 """
 
 
+NAMED = """
+import sys, time
+
+class HeldAccount:
+    def __init__(self):
+        self.orders = [1.5] * 3
+
+class Holder:
+    pass
+
+def wait_for_a_password():
+    print("ready", flush=True)
+    time.sleep(600)
+
+holder, table = Holder(), {}
+for name in sys.argv[1].split(","):
+    setattr(holder, name, HeldAccount())
+    table[sys.intern(name + "_key")] = [HeldAccount()]
+wait_for_a_password()
+"""
+
 TYPES = """
 #include <cstdio>
 #include <cstring>
@@ -221,6 +242,11 @@ class SlimTest(LiveTest):
         self.assertEqual([form for form in everything[::20] if form[:WINDOW] not in data], [])
         slim = self.slim(core)
         self.assertEqual(found(slim, everything), set())
+        hashed = self.slim(core, "hashed.core", "--hash-names")
+        self.assertEqual(found(hashed, everything), set())
+        for question in "count used", "count leaked", "count free":
+            self.assertEqual(ask(hashed, *question.split()).stdout,
+                             ask(slim, *question.split()).stdout, question)
         for question in questions:
             self.assertEqual(ask(slim, *question.split()).stdout.replace(slim, core),
                              ask("--no-content", core, *question.split()).stdout, question)
@@ -228,6 +254,49 @@ class SlimTest(LiveTest):
 
     COLLECTED = ("count used", "count leaked", "count garbage", "count free", "bill", "backtrace",
                  "enumerate used", "list leakroots", "objects --limit 40", "summarize free")
+
+    def check_hashed(self, bare, hashed, command):
+        """Word by word, the one is the same as the other, or always the same hash of it."""
+        answers = [ask(path, *command.split()).stdout.replace(path, "") for path in (bare, hashed)]
+        words = [re.findall(r"\w+|\W", answer) for answer in answers]
+        self.assertEqual(len(words[0]), len(words[1]), command)
+        hashes = {}
+        for one, other in zip(*words):
+            self.assertEqual(len(one), len(other), command)
+            if one != other:
+                self.assertEqual(hashes.setdefault(one.lower(), other.lower()), other.lower())
+        return hashes
+
+    def test_names_are_hashed(self):
+        """Names that a program makes, and its own, and none of the interpreter's."""
+        draw = random.Random(7)
+        names = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyzABCDEFGH", k=24))
+                 for _ in range(100)]
+        path = self.path("named_script.py")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(NAMED)
+        process = self.start([sys.executable, path, ",".join(names)])
+        core = snap(process, self.path("core"))
+        bare, hashed = self.slim(core, "bare.core"), self.slim(core, "hashed.core", "--hash-names")
+        planted = [name.encode() for name in names] + [b"HeldAccount", b"wait_for_a_password"]
+        self.assertEqual(self.has(bare, *planted), [True] * len(planted))
+        self.assertEqual(self.has(hashed, *planted), [False] * len(planted))
+        self.assertEqual(found(hashed, planted[:len(names)]), set())
+        for command in "count used", "count leaked", "bill", "list leakroots", "enumerate used":
+            self.assertEqual(self.check_hashed(bare, hashed, command), {})
+        hashes = self.check_hashed(bare, hashed, "backtrace")
+        self.assertIn("wait_for_a_password", hashes)
+        self.assertNotIn("sleep", hashes)
+        self.assertIn("names that no binary has are hashes", ask(hashed, "count", "used").stderr)
+        self.assertNotIn("are hashes", ask(bare, "count", "used").stderr)
+        said = ask(hashed, "tree").stdout
+        self.assertIn("__dict__", said)
+        again = self.slim(bare, "again.core", "--hash-names")
+        self.assertEqual(found(again, planted[:len(names)]), set())
+        self.assertIn("names that no binary has are hashes", ask(again, "count", "used").stderr)
+        # Each file has a key of its own.
+        other = self.slim(core, "other.core", "--hash-names")
+        self.assertNotEqual(ask(other, "backtrace").stdout, ask(hashed, "backtrace").stdout)
 
     def test_no_secret_is_left_of_crystal(self):
         if not shutil.which("crystal"):

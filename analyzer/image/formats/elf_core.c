@@ -331,6 +331,7 @@ static void read_slim(struct core *core, const uint8_t *note, size_t size)
 	origin->random = slim.random;
 	origin->by_debugger |= (slim.flags & SLIM_BY_DEBUGGER) != 0;
 	origin->unpacked |= (slim.flags & SLIM_UNPACKED) != 0;
+	origin->hashed_names = (slim.flags & SLIM_HASHED_NAMES) != 0;
 }
 
 static struct error *read_note(struct core *core, const GElf_Nhdr *note, const char *name,
