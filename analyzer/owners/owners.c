@@ -11,13 +11,24 @@ struct content {
 	bool is_heavy; /* it has a node of its own */
 };
 
-/* Remembers the node in which a kind below a node is counted. */
+/* Remembers the node in which a kind below a node is counted: 8 bytes, for most lookups miss. */
 struct found_node {
-	struct content content;
-	uint32_t node; /* 0: not known */
+	uint16_t parent, name;
+	uint16_t node; /* 0: not known */
+	bool in_body;
 };
 
-enum { FOUND_NODES = 1 << 16 };
+/* A position whose node is known: it is counted once the node has been fetched. */
+struct counted {
+	uint64_t bytes, retained;
+	allocation_id id;
+	uint32_t node;
+	bool is_own, is_held, is_leaked, may_be_example;
+};
+
+enum { FOUND_NODES = 1 << 16, COUNTED_LATER = 16 };
+
+static_assert(MOST_NODES <= UINT16_MAX + 1, "a found node has 16 bits");
 
 struct builder {
 	struct analysis *analysis;
@@ -31,13 +42,16 @@ struct builder {
 	struct levels levels;		/* numbers are of nodes */
 	ARRAY(struct found_node) found; /* the last ones, by a hash */
 	ARRAY(uint64_t) most;		/* by node: the bytes that its example dominates */
+	ARRAY(uint16_t) kinds;		/* by node: its name */
 	uint64_t heavy;			/* bytes from which on an allocation has its own node */
+	struct counted later[COUNTED_LATER];
+	size_t next_later;
 };
 
 static void builder_deinit(struct builder *builder)
 {
 	arrays_release(&builder->names, &builder->roots, &builder->levels.stack, &builder->found,
-		       &builder->most);
+		       &builder->most, &builder->kinds);
 }
 DEFINE_DEINIT(builder_deinit, struct builder)
 
@@ -124,6 +138,7 @@ static struct error *append_node(struct builder *builder, struct content content
 
 	*ret = (uint32_t)owners->nodes.count;
 	TRY(array_append(&builder->most, 0));
+	TRY(array_append(&builder->kinds, (uint16_t)content.name));
 	return table_append(&owners->nodes, node_key(node.parent, node.name), node);
 }
 
@@ -186,18 +201,20 @@ static struct error *find_node(struct builder *builder, struct content content, 
 
 	/* In lists and trees, most nodes hang on a node of the same kind. */
 	if (content.parent && !content.in_body &&
-	    builder->owners->nodes.items[content.parent].name == content.name) {
+	    builder->kinds.items[content.parent] == content.name) {
 		*ret = content.parent;
 		return NULL;
 	}
 	if (content.is_heavy)
 		return find_place(builder, content, ret);
-	if (!last->node || last->content.parent != content.parent ||
-	    last->content.name != content.name || last->content.in_body != content.in_body) {
-		*last = (struct found_node){ content, 0 };
-		TRY(find_place(builder, content, &last->node));
+	if (last->node && last->parent == content.parent && last->name == content.name &&
+	    last->in_body == content.in_body) {
+		*ret = last->node;
+		return NULL;
 	}
-	*ret = last->node;
+	TRY(find_place(builder, content, ret));
+	*last = (struct found_node){ (uint16_t)content.parent, (uint16_t)content.name,
+				     (uint16_t)*ret, content.in_body };
 	return NULL;
 }
 
@@ -219,6 +236,37 @@ static void note_example(struct builder *builder, uint32_t node, allocation_id i
 		return;
 	*example = id;
 	builder->most.items[node] = bytes;
+}
+
+static void count_now(struct builder *builder, const struct counted *one)
+{
+	if (one->is_own)
+		count(builder, one->node, MEASURE_OWN, one->bytes);
+	if (one->may_be_example)
+		note_example(builder, one->node, one->id, one->retained);
+	if (one->is_held)
+		count(builder, one->node, MEASURE_RETAINED, one->bytes);
+	if (one->is_leaked)
+		count(builder, one->node, MEASURE_LEAKED, one->bytes);
+}
+
+/* Nodes are few, but more than the cache holds: fetch this one, and count what waited longest. */
+static void count_later(struct builder *builder, struct counted one)
+{
+	struct counted *place = &builder->later[builder->next_later++ % COUNTED_LATER];
+	const struct owner_amount *total = builder->owners->nodes.items[one.node].total;
+
+	count_now(builder, place);
+	__builtin_prefetch(total, 1);
+	__builtin_prefetch(&total[MEASURES - 1].bytes, 1);
+	__builtin_prefetch(&builder->most.items[one.node], 1);
+	*place = one;
+}
+
+static void count_rest(struct builder *builder)
+{
+	for (size_t i = 0; i < COUNTED_LATER; i++)
+		count_later(builder, (struct counted){ 0 });
 }
 
 static void note_node(struct builder *builder, size_t id, uint32_t node)
@@ -269,15 +317,18 @@ static struct error *count_position(struct builder *builder, size_t position)
 					  retained >= builder->heavy && retained > 2 * bytes },
 			&own.number));
 	note_node(builder, id, own.number);
-	if (is_member) {
-		count(builder, own.number, MEASURE_OWN, bytes);
-		if (!own.is_body || !above.end)
-			note_example(builder, own.number, id, retained);
-	}
-	if (own.held)
-		count(builder, own.number, MEASURE_RETAINED, bytes);
-	if (is_member && bitmap_get(analysis_leaked(builder->analysis), id))
-		count(builder, own.number, MEASURE_LEAKED, bytes);
+	count_later(builder,
+		    (struct counted){
+			    .bytes = bytes,
+			    .retained = retained,
+			    .id = id,
+			    .node = own.number,
+			    .is_own = is_member,
+			    .is_held = own.held,
+			    .is_leaked =
+				    is_member && bitmap_get(analysis_leaked(builder->analysis), id),
+			    .may_be_example = is_member && (!own.is_body || !above.end),
+		    });
 	return end == position + 1 ? NULL : levels_push(&builder->levels, own);
 }
 
@@ -305,6 +356,7 @@ static struct error *count_used(struct builder *builder)
 			fetch(builder, dominators_at(tree, i + AHEAD));
 		TRY(count_position(builder, i));
 	}
+	count_rest(builder);
 	return NULL;
 }
 
@@ -357,7 +409,7 @@ struct error *owners_find(struct analysis *analysis, const struct bitmap *member
 	uint16_t name;
 
 	arrays_use(account, &builder.names, &builder.roots, &builder.levels.stack, &builder.found,
-		   &builder.most);
+		   &builder.most, &builder.kinds);
 	arrays_use(account, &ret->nodes, &ret->of);
 	TRY(owners_need(analysis));
 	builder.patterns = analysis_patterns(analysis);
