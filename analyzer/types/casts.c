@@ -32,10 +32,15 @@ struct value {
 };
 
 struct signature {
-	uint64_t entry;
+	uint64_t entry, end; /* of the part that begins there */
 	type_number result;
 	type_number parameters[MOST_PARAMETERS];
 	bool is_of_library;
+};
+
+/* Code of a function apart from where it begins, as for what seldom happens. */
+struct part {
+	uint64_t start, end, entry;
 };
 
 struct code {
@@ -45,6 +50,7 @@ struct code {
 	struct disassembler *disassembler;
 	const cs_insn *instruction;
 	HASH_TABLE(struct signature) signatures;
+	ARRAY(struct part) parts;	     /* by address */
 	ARRAY(struct type_variable) statics; /* by address */
 	HASH_TABLE(type_number) results;
 	ARRAY(uint8_t) bytes;
@@ -379,6 +385,23 @@ static uint64_t follow_stub(struct code *code, uint64_t address)
 }
 
 /*
+ * True if the linkage table has not been asked yet for the function: it was never called from this
+ * module. Such a stub pushes a number and jumps to the loader.
+ */
+static bool was_never_called(const struct code *code, uint64_t callee)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	enum { PUSH = 0x68, JUMP = 0xe9, BOUND_JUMP = 0xf2 };
+	uint8_t bytes[12];
+	size_t at;
+
+	if (!callee || !image_read(code->input->image, callee, bytes, sizeof(bytes)))
+		return false;
+	at = memcmp(bytes, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+	return bytes[at] == PUSH && (bytes[at + 5] == JUMP || bytes[at + 5] == BOUND_JUMP);
+}
+
+/*
  * The address of the pointer through which a function is called, such as the program's hook for
  * malloc(); 0: unknown.
  */
@@ -430,6 +453,8 @@ static uint32_t tell_call(struct code *code)
 	if (!listener || code->error)
 		return NO_CALL;
 	call.callee = find_callee(code);
+	if (was_never_called(code, call.callee))
+		return NO_CALL;
 	signature = find_signature(code, call.callee);
 	call.is_known = signature;
 	call.is_of_library = signature && signature->is_of_library;
@@ -440,6 +465,7 @@ static uint32_t tell_call(struct code *code)
 		call.arguments[i] = number->value;
 		call.constant |= (uint8_t)(number->is_constant << i);
 		call.passed[i] = number->parameter;
+		call.factors[i] = number->factor;
 	}
 	code->error = listener->call(listener->data, &call, &ret);
 	return ret;
@@ -448,9 +474,13 @@ static uint32_t tell_call(struct code *code)
 /* The function returns the value, or the result of what it jumps to. */
 static void read_return(struct code *code, const struct value *value)
 {
+	const struct code_listener *listener = code->input->listener;
 	const struct data_type *result = type_of(code, code->function->result);
+	const struct number *number = &code->numbers.registers[code->arch->result];
 
-	if (code->input->listener && result->kind == TYPE_POINTER && !is_open(code, result->target))
+	if (listener && code->instruction->id == X86_INS_RET && number->call)
+		listener->give(listener->data, number->call - 1, number->value);
+	if (listener && result->kind == TYPE_POINTER && !is_open(code, result->target))
 		note_use(code, value, result->target);
 }
 
@@ -462,6 +492,7 @@ static void read_call(struct code *code)
 	uint32_t number = tell_call(code);
 	const struct data_type *result;
 
+	code->numbers.call = number + 1; /* 0 of NO_CALL */
 	if (signature)
 		pass_arguments(code, signature);
 	list_for_each(described, code->arch->registers, code->arch->register_count) {
@@ -475,13 +506,26 @@ static void read_call(struct code *code)
 		code->values[code->arch->result] = declared(code, result->target, NO_MEMBER);
 }
 
+/* True if the address is in another part of the function that is read. */
+static bool is_in_other_part(const struct code *code, uint64_t address)
+{
+	const uint64_t entry = code->function->entry;
+	const struct signature *own = find_signature(code, entry);
+	const struct part *parts = code->parts.items;
+	size_t behind = BISECT(i, 0, code->parts.count, parts[i].start <= address);
+
+	return (own && address - entry < own->end - entry) ||
+	       (behind && parts[behind - 1].entry == entry && address < parts[behind - 1].end);
+}
+
 /* True if a jump leads to another function, directly or through a hook. */
 static bool leaves_function(struct code *code, const cs_x86_op *to)
 {
 	const uint64_t start = code->function->start, size = code->function->end - start;
 
 	if (to->type == X86_OP_IMM)
-		return (uint64_t)to->imm - start >= size;
+		return (uint64_t)to->imm - start >= size &&
+		       !is_in_other_part(code, (uint64_t)to->imm);
 	return code->input->listener && find_callee(code) - start >= size && find_hook(code, to);
 }
 
@@ -635,17 +679,22 @@ static bool read_function(void *data, const struct function *function)
 static bool add_signature(void *data, const struct function *function)
 {
 	struct code *code = data;
+	const struct part part = { function->start, function->end, function->entry };
 	struct signature signature = { .entry = function->entry,
+				       .end = function->end,
 				       .result = function->result,
 				       .is_of_library = function->is_of_library };
 
 	memcpy(signature.parameters, function->parameters, sizeof(signature.parameters));
-	if (function->start == function->entry && !find_signature(code, function->entry))
+	if (function->start != function->entry)
+		code->error = array_append(&code->parts, part);
+	else if (!find_signature(code, function->entry))
 		code->error = table_append(&code->signatures, function->entry, signature);
 	return !code->error;
 }
 
 DEFINE_COMPARE(compare_statics, struct type_variable, ASCENDING(address), DESCENDING(size))
+DEFINE_COMPARE(compare_parts, struct part, ASCENDING(start))
 DEFINE_COMPARE(compare_casts, struct cast, ASCENDING(place), ASCENDING(type))
 
 static struct error *gather_statics(struct code *code)
@@ -665,7 +714,7 @@ static void code_deinit(struct code *code)
 	if (code->disassembler)
 		disassembler_destroy(code->disassembler);
 	tables_release(&code->signatures, &code->results);
-	arrays_release(&code->statics, &code->bytes, &code->numbers.targets);
+	arrays_release(&code->parts, &code->statics, &code->bytes, &code->numbers.targets);
 }
 DEFINE_DEINIT(code_deinit, struct code)
 
@@ -699,6 +748,7 @@ static struct error *read_all(struct code *code)
 {
 	TRY(gather_statics(code));
 	TRY(visit_functions(code, false, add_signature));
+	array_sort(&code->parts, compare_parts);
 	if (code->signatures.count == 0)
 		return NULL;
 	TRY(open_disassembler(code));
@@ -714,8 +764,8 @@ static struct error *read_casts(struct casts *casts, const struct casts_input *i
 	};
 	struct error *error = NULL;
 
-	arrays_use(input->account, &code.signatures, &code.statics, &code.results, &code.bytes,
-		   &code.numbers.targets);
+	arrays_use(input->account, &code.signatures, &code.parts, &code.statics, &code.results,
+		   &code.bytes, &code.numbers.targets);
 	TRY(read_all(&code));
 	casts->was_read = code.disassembler;
 	array_sort(&casts->all, compare_casts);

@@ -56,7 +56,10 @@ struct code_call {
 	type_number function_result;	     /* of the function that it stands in */
 	uint64_t arguments[MOST_PARAMETERS]; /* where they are constant: */
 	uint8_t constant;		     /* a bit for each */
-	uint8_t passed[MOST_PARAMETERS];     /* of these, parameters of the function, from 1 on */
+	/* Parameters of the function, from 1 on, to which the arguments above are added; 0: none.
+	 */
+	uint8_t passed[MOST_PARAMETERS];
+	uint8_t factors[MOST_PARAMETERS];    /* and others that these are multiplied by */
 	const struct function_local *locals; /* of the function, until the call returns */
 	size_t local_count;
 };
@@ -67,6 +70,8 @@ struct code_listener {
 	struct error *(*call)(void *data, const struct code_call *call, uint32_t *ret);
 	/* The result of that call is taken for a pointer to the type. */
 	void (*use)(void *data, uint32_t call, type_number type);
+	/* The function that it stands in returns its result, so many bytes further on. */
+	void (*give)(void *data, uint32_t call, uint64_t more);
 	void *data;
 };
 

@@ -175,12 +175,21 @@ static void confirm_choice(const struct typing *typing, struct conformity *confo
 		confirm_vaguely(conformity, id);
 }
 
+/* The part of an allocation that its maker gave to its caller. */
+static struct memory_range given_of(const struct typing *typing, allocation_id id)
+{
+	struct memory_range range = range_of(typing, id);
+
+	range.start = MIN(range.start + typing->header, range.end);
+	return range;
+}
+
 /* True if pointers to structures, and null ones, are all that stands first in the allocation. */
 static bool begins_with_pointers(const struct typing *typing, allocation_id id,
 				 const struct data_type *element)
 {
 	enum { FIRST_WORDS = 64 };
-	const struct memory_range range = range_of(typing, id);
+	const struct memory_range range = given_of(typing, id);
 	uint64_t size = typing_type(typing, element->target)->size, word, count = 0;
 
 	if (!is_aggregate(typing_type(typing, element->target)) || size == 0)
@@ -226,7 +235,7 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 	if (!is_aggregate(target)) {
 		conformity->confirmed += target->kind == TYPE_CHARACTER && is_text(typing, address);
 		conformity->confirmed += target->kind == TYPE_POINTER && id != NO_ALLOCATION &&
-					 address == allocation_start(typing->input.index, id) &&
+					 address == given_of(typing, id).start &&
 					 begins_with_pointers(typing, id, target);
 		return true;
 	}
@@ -236,7 +245,7 @@ static bool leads_right(const struct typing *typing, const struct slot *slot, ui
 	conformity->exact += id == NO_ALLOCATION;
 	if (id == NO_ALLOCATION)
 		return !is_other_variable(typing, address, slot->target, conformity);
-	range = range_of(typing, id);
+	range = given_of(typing, id);
 	if (address == range.start) {
 		bool is_exact = known_type(typing, id) == slot->target ||
 				(target->size <= range.end - range.start &&

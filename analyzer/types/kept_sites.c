@@ -18,7 +18,8 @@ struct kept_followed {
 
 struct kept_maker {
 	kept_address entry;
-	uint8_t size, count, is_constant, unused[5];
+	uint8_t size, count, is_constant, unused;
+	uint16_t header, offset;
 };
 
 struct kept_call {
@@ -74,6 +75,8 @@ static struct error *save_makers(const struct saved *saved, struct side_writer *
 			.size = maker->size,
 			.count = maker->count,
 			.is_constant = maker->is_constant,
+			.header = maker->header,
+			.offset = maker->offset,
 		};
 
 		TRY(keep(saved, maker->entry, &kept.entry));
@@ -206,10 +209,13 @@ static struct error *load_makers(const struct loading *loading)
 	for (size_t i = 0; i < count; i++) {
 		struct maker maker = { .size = kept[i].size,
 				       .count = kept[i].count,
-				       .is_constant = kept[i].is_constant != 0 };
+				       .is_constant = kept[i].is_constant != 0,
+				       .header = kept[i].header,
+				       .offset = kept[i].offset };
 
 		TRY(find(loading, kept[i].entry, &maker.entry));
-		if (!is_argument(maker.size) || !is_argument(maker.count))
+		if (!is_argument(maker.size) || !is_argument(maker.count) ||
+		    maker.header > LARGEST_HEADER || maker.offset > maker.header)
 			return damaged();
 		TRY(table_append(&sites->makers, maker.entry, maker));
 	}

@@ -14,6 +14,20 @@ static void forget_all(struct numbers *numbers)
 	memset(numbers->registers, 0, sizeof(numbers->registers));
 }
 
+/* Keep what every way through the function leaves as it is. */
+static void forget_rewritten(struct numbers *numbers)
+{
+	struct number kept[MOST_UNWOUND] = { 0 };
+
+	list_for_each(described, numbers->arch->registers, numbers->arch->register_count) {
+		const uint8_t in = described->unwound;
+
+		if (in < MOST_UNWOUND && described->preserved && numbers->writes[in] <= 1)
+			kept[in] = numbers->registers[in];
+	}
+	memcpy(numbers->registers, kept, sizeof(kept));
+}
+
 /* True if the operand is in the frame; sets its offset. */
 static bool is_in_frame(const struct numbers *numbers, const cs_x86_op *operand, int64_t *ret)
 {
@@ -33,7 +47,19 @@ static struct frame_place *find_place(struct numbers *numbers, int64_t offset)
 	return NULL;
 }
 
-/* Count an instruction that writes to the frame, or takes an address in it. */
+static void count_register(struct numbers *numbers, const cs_insn *instruction,
+			   const cs_x86_op *operand)
+{
+	uint8_t in = operand->type == X86_OP_REG && operand->access & CS_AC_WRITE &&
+				     instruction->id != X86_INS_POP
+			     ? numbers->arch->disassembled(operand->reg)
+			     : NOT_A_REGISTER;
+
+	if (in < MOST_UNWOUND && numbers->writes[in] < UINT8_MAX)
+		numbers->writes[in]++;
+}
+
+/* Count an instruction that writes a register or to the frame, or takes an address in it. */
 static void count_writes(struct numbers *numbers, const cs_insn *instruction)
 {
 	const cs_x86 *x86 = &instruction->detail->x86;
@@ -41,6 +67,7 @@ static void count_writes(struct numbers *numbers, const cs_insn *instruction)
 	int64_t offset;
 
 	for (uint8_t i = 0; i < x86->op_count; i++) {
+		count_register(numbers, instruction, &x86->operands[i]);
 		if (!is_in_frame(numbers, &x86->operands[i], &offset) ||
 		    (instruction->id != X86_INS_LEA && !(x86->operands[i].access & CS_AC_WRITE)))
 			continue;
@@ -87,6 +114,8 @@ struct error *numbers_begin(struct numbers *numbers, const uint8_t *code, uint64
 	memset(numbers->arrivals, 0, sizeof(numbers->arrivals));
 	numbers->start = address;
 	numbers->is_unreached = numbers->has_frame = false;
+	numbers->call = 0;
+	memset(numbers->writes, 0, sizeof(numbers->writes));
 	numbers->place_count = 0;
 	for (uint8_t i = 0; is_entry && i < COUNT_OF(numbers->arch->parameters); i++)
 		numbers->registers[numbers->arch->parameters[i]].parameter = (uint8_t)(i + 1);
@@ -98,8 +127,12 @@ static struct number either(struct number one, struct number other)
 {
 	if (one.is_constant == other.is_constant && one.is_address == other.is_address &&
 	    one.is_word == other.is_word && one.parameter == other.parameter &&
-	    one.value == other.value)
+	    one.factor == other.factor && one.call == other.call && one.value == other.value)
 		return one;
+	if (one.call && other.is_constant && other.value == 0)
+		return one;
+	if (other.call && one.is_constant && one.value == 0)
+		return other;
 	if (one.parameter && other.is_constant && other.value <= 1)
 		return one;
 	if (other.parameter && one.is_constant && one.value <= 1)
@@ -153,12 +186,12 @@ void numbers_arrive(struct numbers *numbers, uint64_t address)
 	uint8_t target = numbers->targets.items[address - numbers->start];
 	struct arrival *arrival = target != FROM_NOWHERE ? find_arrival(numbers, address) : NULL;
 
-	if (target == FROM_BELOW || (numbers->is_unreached && !arrival))
-		forget_all(numbers);
-	else if (arrival && numbers->is_unreached)
+	if (arrival && numbers->is_unreached)
 		memcpy(numbers->registers, arrival->registers, sizeof(numbers->registers));
 	else if (arrival)
 		merge(numbers->registers, arrival->registers);
+	if (target == FROM_BELOW || (numbers->is_unreached && !arrival))
+		forget_rewritten(numbers);
 	if (arrival)
 		arrival->address = 0;
 	numbers->is_unreached = false;
@@ -273,6 +306,33 @@ bool numbers_place(const struct numbers *numbers, const cs_x86_op *operand, uint
 	return true;
 }
 
+/* The sum of a parameter or a call's result, and a constant. */
+static struct number sum(struct number number, int64_t more)
+{
+	number.value += (uint64_t)more;
+	return number.parameter || number.call ? number : UNKNOWN;
+}
+
+/* The product of two parameters. */
+static struct number product(struct number one, struct number other)
+{
+	if (!one.parameter || one.factor || one.value || !other.parameter || other.factor ||
+	    other.value)
+		return UNKNOWN;
+	one.factor = other.parameter;
+	return one;
+}
+
+/* What lea makes of a register and a constant. */
+static struct number moved(const struct numbers *numbers, const cs_x86_op *from)
+{
+	uint8_t base = from->mem.base && !from->mem.index && !from->mem.segment
+			       ? numbers->arch->disassembled(from->mem.base)
+			       : NOT_A_REGISTER;
+
+	return base < MOST_UNWOUND ? sum(numbers->registers[base], from->mem.disp) : UNKNOWN;
+}
+
 /* The word loaded from memory or, for lea, its address. */
 static struct number loaded(struct numbers *numbers, unsigned int instruction,
 			    const cs_x86_op *from)
@@ -284,7 +344,7 @@ static struct number loaded(struct numbers *numbers, unsigned int instruction,
 		return kept_in_frame(numbers, from);
 	if (numbers_place(numbers, from, &number.value))
 		return number;
-	return number.is_word ? kept_in_frame(numbers, from) : UNKNOWN;
+	return number.is_word ? kept_in_frame(numbers, from) : moved(numbers, from);
 }
 
 /* A number that is extended with its sign; a parameter stays what it is. */
@@ -313,6 +373,16 @@ static struct number result_of(struct numbers *numbers, unsigned int instruction
 	case X86_INS_MOVSXD:
 		return extended(from->type == X86_OP_MEM ? kept_in_frame(numbers, from)
 							 : number_of(numbers, from, from->size));
+	case X86_INS_ADD:
+		return from->type == X86_OP_IMM ? sum(number_of(numbers, to, to->size), from->imm)
+						: UNKNOWN;
+	case X86_INS_SUB:
+		return from->type == X86_OP_IMM ? sum(number_of(numbers, to, to->size), -from->imm)
+						: UNKNOWN;
+	case X86_INS_IMUL:
+		return product(number_of(numbers, to, to->size),
+			       from->type == X86_OP_MEM ? kept_in_frame(numbers, from)
+							: number_of(numbers, from, to->size));
 	case X86_INS_CMOVA:
 	case X86_INS_CMOVAE:
 	case X86_INS_CMOVB:
@@ -337,6 +407,8 @@ void numbers_read(struct numbers *numbers)
 	switch (instruction->id) {
 	case X86_INS_CALL:
 		forget_unpreserved(numbers);
+		numbers->registers[numbers->arch->result] =
+			(struct number){ .call = numbers->call };
 		return;
 	case X86_INS_JMP:
 	case X86_INS_RET:
@@ -344,6 +416,12 @@ void numbers_read(struct numbers *numbers)
 		return;
 	case X86_INS_CMP:
 	case X86_INS_TEST:
+		return;
+	case X86_INS_MUL:
+		number = product(numbers->registers[numbers->arch->result],
+				 number_of(numbers, to, to->size));
+		forget_written(numbers);
+		numbers->registers[numbers->arch->result] = number;
 		return;
 	case X86_INS_CDQE:
 		numbers->registers[numbers->arch->result] =

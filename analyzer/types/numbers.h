@@ -2,10 +2,12 @@
  * Which registers hold constants, or parameters of the function, at each instruction of its code.
  *
  * The code is read from its start to its end. Where jumps from above lead, what all ways to there
- * agree on is known; where one from below does, nothing is. "size ? size : 1", which many
+ * agree on is known; where one from below does, only what is in registers that calls preserve and
+ * that the function writes once. "size ? size : 1", which many
  * wrappers of malloc() ask for, counts as the size. Code that was not optimized keeps parameters
  * and variables in its frame: what a place there gets from the only instruction that writes it, is
- * known.
+ * known. A constant may have been added to a parameter or to a call's result, as wrappers do that
+ * put a header before what they give; and two parameters may have been multiplied.
  */
 #pragma once
 
@@ -18,7 +20,9 @@ struct number {
 	bool is_address;   /* of something in the module, which differs from core to core */
 	bool is_word;	   /* that stands at such an address */
 	uint8_t parameter; /* that it is, from 1 on; 0: none */
-	uint64_t value;	   /* of a constant; or that address */
+	uint8_t factor;	   /* the other parameter that this one is multiplied by; 0: none */
+	uint32_t call;	   /* whose result it is, from 1 on; 0: none */
+	uint64_t value;	   /* of a constant; that address; or what was added to the last two */
 };
 
 enum { MOST_ARRIVALS = 32 }; /* targets ahead at once */
@@ -46,6 +50,8 @@ struct numbers {
 	struct arrival arrivals[MOST_ARRIVALS]; /* of jumps that were read */
 	bool is_unreached;			/* from the instruction before */
 	bool has_frame;				/* the frame pointer is one */
+	uint8_t writes[MOST_UNWOUND]; /* instructions that write the register, but to restore it */
+	uint32_t call; /* the number of the call that is read, set by the caller; 0: none */
 	size_t place_count;
 	struct frame_place places[MOST_FRAME_PLACES]; /* the first that are written */
 	struct number registers[MOST_UNWOUND];	      /* by their DWARF numbers */

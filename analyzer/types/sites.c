@@ -105,7 +105,7 @@ static bool add_allocator(void *data, const struct symbol *symbol)
 			continue;
 		visit->error =
 			add_maker(visit->sites, (struct maker){ symbol->start, allocators[i].size,
-								allocators[i].count });
+								allocators[i].count, false, 0, 0 });
 		if (!visit->error && i == 0)
 			visit->error = array_append(&visit->sites->libraries, visit->module);
 	}
@@ -239,6 +239,7 @@ static struct error *note_call(void *data, const struct code_call *call, uint32_
 	site.pointee_count = sites->pointee_count;
 	memcpy(site.arguments, call->arguments, sizeof(site.arguments));
 	memcpy(site.passed, call->passed, sizeof(site.passed));
+	memcpy(site.factors, call->factors, sizeof(site.factors));
 	if (call->is_known && is_bytes(sites, type_get(sites->input.types, call->result)->target))
 		site.types[site.type_count++] = type_get(sites->input.types, call->result)->target;
 	*ret = (uint32_t)sites->all.count;
@@ -258,6 +259,19 @@ static void note_use(void *data, uint32_t call, type_number type)
 		site->types[site->type_count++] = type;
 }
 
+/* A value in the middle of what is returned is none that the function gives on. */
+static void note_given(void *data, uint32_t call, uint64_t more)
+{
+	struct sites *sites = data;
+	struct site *site = call < sites->all.count ? &sites->all.items[call] : NULL;
+
+	if (!site)
+		return;
+	/* On several ways, the furthest: where it failed, nothing is added. */
+	site->given = !site->is_given || more > site->given ? more : site->given;
+	site->is_given = true;
+}
+
 bool site_size(const struct site *site, uint64_t *ret)
 {
 	uint64_t count = 1;
@@ -269,7 +283,8 @@ bool site_size(const struct site *site, uint64_t *ret)
 			return false;
 		count = site->arguments[site->count];
 	}
-	return !__builtin_mul_overflow(site->arguments[site->size], count, ret);
+	return !__builtin_mul_overflow(site->arguments[site->size], count, ret) &&
+	       !__builtin_add_overflow(*ret, (uint64_t)site->header, ret);
 }
 
 /* The parameter of its function that is the argument; NOT_AN_ARGUMENT: none. */
@@ -287,11 +302,62 @@ static bool is_one(const struct site *site, uint8_t argument)
 	       site->arguments[argument] == 1;
 }
 
+/* What the function itself adds to its parameter. */
+static uint64_t added_by(const struct site *site)
+{
+	return passed_on(site, site->size) == NOT_AN_ARGUMENT ? 0 : site->arguments[site->size];
+}
+
+/* The parameter of its function by which it multiplies the size; NOT_AN_ARGUMENT: none. */
+static uint8_t factor_of(const struct site *site)
+{
+	if (site->count != NOT_AN_ARGUMENT)
+		return passed_on(site, site->count);
+	return site->size < MOST_PARAMETERS && site->factors[site->size]
+		       ? (uint8_t)(site->factors[site->size] - 1)
+		       : NOT_AN_ARGUMENT;
+}
+
+/*
+ * True if the function keeps something of its own before what it returns: it asks for more by a
+ * constant, and returns an address behind the start.
+ */
+static bool has_header(const struct site *site)
+{
+	return site->is_return && site->is_given && site->given > 0 &&
+	       passed_on(site, site->size) != NOT_AN_ARGUMENT && site->given <= added_by(site) &&
+	       added_by(site) <= LARGEST_HEADER;
+}
+
+/* Set what a wrapper adds to what it is asked for: not to one of two factors. */
+static void add_header(struct maker *maker, const struct site *site)
+{
+	uint64_t more = added_by(site), header = more + site->header;
+	uint64_t offset = site->offset + (site->is_given ? site->given : 0);
+
+	if (maker->size == NOT_AN_ARGUMENT)
+		return;
+	if (more > LARGEST_HEADER || header > LARGEST_HEADER || offset > header ||
+	    (more && site->count != NOT_AN_ARGUMENT && !is_one(site, site->count))) {
+		maker->size = maker->count = NOT_AN_ARGUMENT;
+		return;
+	}
+	maker->header = (uint16_t)header;
+	maker->offset = (uint16_t)offset;
+}
+
+static bool are_alike(const struct maker *one, const struct maker *other)
+{
+	return one->size == other->size && one->count == other->count &&
+	       one->header == other->header && one->offset == other->offset;
+}
+
 /* Its function returns what it gives: calls of the function are sites, too. */
 static struct error *add_wrapper(struct sites *sites, const struct site *site)
 {
-	struct maker maker = { site->function, passed_on(site, site->size),
-			       passed_on(site, site->count), false };
+	struct maker maker = {
+		site->function, passed_on(site, site->size), factor_of(site), false, 0, 0
+	};
 	const struct maker *known = find_maker(sites, site->function);
 	struct maker *changed;
 	uint64_t size;
@@ -301,18 +367,29 @@ static struct error *add_wrapper(struct sites *sites, const struct site *site)
 	if (known && maker.is_constant && size <= 1)
 		return NULL;
 	if (is_one(site, site->size))
-		maker = (struct maker){ site->function, maker.count, NOT_AN_ARGUMENT,
-					maker.is_constant };
+		maker = (struct maker){ site->function,	   maker.count, NOT_AN_ARGUMENT,
+					maker.is_constant, 0,		0 };
 	else if (maker.count == NOT_AN_ARGUMENT && site->count != NOT_AN_ARGUMENT &&
 		 !is_one(site, site->count))
 		maker.size = NOT_AN_ARGUMENT;
+	add_header(&maker, site);
 	if (!known)
 		return table_append(&sites->makers, maker.entry, maker);
 	changed = &sites->makers.items[known - sites->makers.items];
-	if (known->size != maker.size || known->count != maker.count)
+	if (!are_alike(known, &maker)) {
 		changed->size = changed->count = NOT_AN_ARGUMENT;
+		changed->header = changed->offset = 0;
+	}
 	changed->is_constant &= maker.is_constant;
 	return NULL;
+}
+
+static void update_size(struct site *site, const struct maker *maker)
+{
+	site->size = maker ? maker->size : NOT_AN_ARGUMENT;
+	site->count = maker ? maker->count : NOT_AN_ARGUMENT;
+	site->header = maker ? maker->header : 0;
+	site->offset = maker ? maker->offset : 0;
 }
 
 static struct error *find_makers(struct sites *sites, bool *ret_any)
@@ -324,9 +401,8 @@ static struct error *find_makers(struct sites *sites, bool *ret_any)
 		if (site->is_maker || (site->is_known && !maker))
 			continue;
 		site->is_maker = *ret_any = true;
-		site->size = maker ? maker->size : NOT_AN_ARGUMENT;
-		site->count = maker ? maker->count : NOT_AN_ARGUMENT;
-		if (site->is_return && is_untyped(sites, site))
+		update_size(site, maker);
+		if ((site->is_return && is_untyped(sites, site)) || has_header(site))
 			TRY(add_wrapper(sites, site));
 	}
 	return NULL;
@@ -365,10 +441,7 @@ static uint8_t find_size_of_type(const struct sites *sites, const struct site *s
 static void update_sizes(struct sites *sites)
 {
 	array_for_each(site, &sites->all) {
-		const struct maker *maker = find_maker(sites, site->callee);
-
-		site->size = maker ? maker->size : NOT_AN_ARGUMENT;
-		site->count = maker ? maker->count : NOT_AN_ARGUMENT;
+		update_size(site, find_maker(sites, site->callee));
 		if (site->size == NOT_AN_ARGUMENT && !site->callee)
 			site->size = find_size_of_type(sites, site);
 	}
@@ -389,7 +462,8 @@ type_number site_leads_to(const struct sites *sites, const struct site *site)
 }
 
 DEFINE_COMPARE(compare_callees, struct library_call, ASCENDING(callee), ASCENDING(address))
-DEFINE_COMPARE(compare_varying, struct varying_call, ASCENDING(type), ASCENDING(site))
+DEFINE_COMPARE(compare_varying, struct varying_call, ASCENDING(type), ASCENDING(offset),
+	       ASCENDING(site))
 DEFINE_COMPARE(compare_sized, struct sized_call, ASCENDING(size), ASCENDING(site))
 
 /*
@@ -411,7 +485,8 @@ static struct error *index_sizes(struct sites *sites)
 			TRY(array_append(&sites->sized, sized));
 		else
 			TRY(array_append(&sites->varying,
-					 (struct varying_call){ site_leads_to(sites, site), i }));
+					 (struct varying_call){ site_leads_to(sites, site),
+								site->offset, i }));
 	}
 	array_sort(&sites->sized, compare_sized);
 	array_sort(&sites->varying, compare_varying);
@@ -422,7 +497,7 @@ static struct error *index_sizes(struct sites *sites)
 static struct error *read_code(struct sites *sites)
 {
 	const struct typing_input *input = &sites->input;
-	const struct code_listener listener = { note_call, note_use, sites };
+	const struct code_listener listener = { note_call, note_use, note_given, sites };
 	const struct casts_input casts_input = {
 		.image = input->image,
 		.listener = &listener,

@@ -24,13 +24,15 @@ struct block_search {
 	struct site_search search;
 	struct typing *typing; /* NULL: words are not compared */
 	struct memory_range range;
-	size_t sized_end;  /* of calls that do not ask for more than it has */
-	enum verdict best; /* of all calls; calls that words speak for less do not count */
+	struct memory_range words; /* of it, those behind the header of the call that is judged */
+	size_t sized_end;	   /* of calls that do not ask for more than it has */
+	enum verdict best;	   /* of all calls; calls that words speak for less do not count */
 	bool may_vary;
 	bool may_be_plain; /* an array of pointers, or text */
 	type_number type;  /* that all calls so far gave; ANY_TYPE: of none */
-	enum verdict last; /* on that type */
+	enum verdict last; /* on that type, with so much before it */
 	type_number last_type;
+	uint16_t last_offset;
 	struct made made[MOST_MADE]; /* by the calls that count */
 	size_t made_count;
 };
@@ -60,7 +62,7 @@ static bool is_large_enough(const struct block_search *block, type_number type)
 
 	if (block->typing && type_find_tail(block->typing, type, &offset, &element))
 		size = offset;
-	return size <= block->range.end - block->range.start;
+	return size <= block->words.end - block->words.start;
 }
 
 /* Judge an array of pointers. */
@@ -72,12 +74,12 @@ static struct error *judge_pointers(struct block_search *block, type_number type
 
 	/* They may lead anywhere. */
 	if (type_get(types, type_get(types, type)->target)->kind == TYPE_NONE) {
-		if (read_word(block->typing, block->range.start, &word) &&
+		if (read_word(block->typing, block->words.start, &word) &&
 		    find_used(block->typing, word) != NO_ALLOCATION)
 			*ret = POSSIBLE;
 		return NULL;
 	}
-	TRY(typing_conforms_pointers(block->typing, block->range, type, &conformity));
+	TRY(typing_conforms_pointers(block->typing, block->words, type, &conformity));
 	*ret = conformity.is_violated ? AGAINST : conformity.confirmed ? IN_FAVOUR : NOTHING_SAID;
 	return NULL;
 }
@@ -86,7 +88,7 @@ static struct error *judge_pointers(struct block_search *block, type_number type
 static enum verdict judge_bytes(struct block_search *block)
 {
 	enum { FEW_LETTERS = 3 };
-	const struct memory_range range = block->range;
+	const struct memory_range range = block->words;
 	const uint64_t word = block->typing->word;
 	uint64_t size = typing_text_size(block->typing, range.start, range.end - range.start);
 	uint64_t end = range.start + (size + word - 1) / word * word;
@@ -109,23 +111,28 @@ static struct error *judge_type(struct block_search *block, type_number type, en
 		return judge_pointers(block, type, ret);
 	case TYPE_STRUCTURE:
 	case TYPE_UNION:
-		return judge_structure(block, block->range, type, ret);
+		return judge_structure(block, block->words, type, ret);
 	case TYPE_CHARACTER:
 		*ret = judge_bytes(block);
 		return NULL;
 	default:
-		if (typing_refers_to_heap(block->typing, block->range))
+		if (typing_refers_to_heap(block->typing, block->words))
 			*ret = AGAINST;
 		return NULL;
 	}
 }
 
 /* Keep the last verdict, for many calls give the same type. */
-static struct error *judge(struct block_search *block, type_number type, enum verdict *ret)
+static struct error *judge(struct block_search *block, type_number type, uint16_t offset,
+			   enum verdict *ret)
 {
-	if (type != block->last_type) {
+	if (block->typing)
+		block->typing->header = offset;
+	if (type != block->last_type || offset != block->last_offset) {
+		block->words.start = MIN(block->range.start + offset, block->range.end);
 		TRY(judge_type(block, type, &block->last));
 		block->last_type = type;
+		block->last_offset = offset;
 	}
 	*ret = block->last;
 	return NULL;
@@ -174,7 +181,7 @@ static struct error *add_sized(struct block_search *block, bool *ret)
 
 		if (!allocation_fits(sites->input.index, block->range, calls[i].size, true))
 			continue;
-		TRY(judge(block, type, &verdict));
+		TRY(judge(block, type, site->offset, &verdict));
 		if (!counts(block, type, verdict)) {
 			block->may_vary |= verdict == NOTHING_SAID;
 			continue;
@@ -197,22 +204,26 @@ static bool is_plain(const struct sites *sites, type_number type)
  * Judge what a call of a varying size gives: structures in sequence, or one with something behind
  * it that it ends in, or refers to, or text.
  */
-static struct error *judge_varying(struct block_search *block, type_number type, enum verdict *ret)
+static struct error *judge_varying(struct block_search *block, const struct varying_call *call,
+				   enum verdict *ret)
 {
+	const type_number type = call->type;
 	const struct type_table *types = block->search.sites->input.types;
 	const struct allocation_index *index = block->search.sites->input.index;
 	uint64_t size = type_get(types, type)->size, offset;
-	const struct memory_range range = block->range;
+	struct memory_range range;
 	enum verdict verdict;
 	type_number element;
 
-	TRY(judge(block, type, ret));
+	TRY(judge(block, type, call->offset, ret));
+	range = block->words;
 	if (*ret != IN_FAVOUR || is_plain(block->search.sites, type) || size == 0 ||
 	    type_find_tail(block->typing, type, &offset, &element) ||
 	    typing_points_behind(block->typing, range, type) ||
 	    is_text(block->typing, range.start + size))
 		return NULL;
-	if (!allocation_fits(index, range, (range.end - range.start) / size * size, true))
+	if (!allocation_fits(index, block->range,
+			     call->offset + (range.end - range.start) / size * size, true))
 		*ret = NOTHING_SAID;
 	for (uint64_t at = range.start + size;
 	     *ret == IN_FAVOUR && at < range.start + MOST_JUDGED * size && size <= range.end - at;
@@ -232,7 +243,7 @@ static struct error *add_varying(struct block_search *block, bool *ret)
 	array_for_each(call, &sites->varying) {
 		enum verdict verdict;
 
-		TRY(judge_varying(block, call->type, &verdict));
+		TRY(judge_varying(block, call, &verdict));
 		if (verdict != block->best)
 			continue;
 		block->type = NO_TYPE;
@@ -252,15 +263,17 @@ static struct error *weigh(struct block_search *block)
 	enum verdict verdict;
 
 	for (size_t i = block->sized_end; i-- > 0 && block->best < IN_FAVOUR;) {
+		const struct site *site = &sites->all.items[calls[i].site];
+
 		if (!allocation_fits(sites->input.index, block->range, calls[i].size, true))
 			continue;
-		TRY(judge(block, site_leads_to(sites, &sites->all.items[calls[i].site]), &verdict));
+		TRY(judge(block, site_leads_to(sites, site), site->offset, &verdict));
 		block->best = verdict > block->best ? verdict : block->best;
 	}
 	for (size_t i = 0; i < sites->varying.count; i++) {
 		if (block->best == IN_FAVOUR && block->may_vary)
 			break;
-		TRY(judge_varying(block, sites->varying.items[i].type, &verdict));
+		TRY(judge_varying(block, &sites->varying.items[i], &verdict));
 		block->best = verdict > block->best ? verdict : block->best;
 		block->may_vary |= verdict == NOTHING_SAID;
 	}
@@ -337,7 +350,7 @@ static struct error *find_contradiction(struct block_search *block, bool *ret)
 	array_for_each(known, &sites->held) {
 		if (known->size != block->range.end - block->range.start)
 			continue;
-		TRY(judge(block, known->type, &verdict));
+		TRY(judge(block, known->type, 0, &verdict));
 		if (verdict == AGAINST)
 			continue;
 		held += known->count;
@@ -385,8 +398,8 @@ static struct error *add_calls(struct block_search *block, bool *ret)
 	return NULL;
 }
 
-struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
-				 struct site_functions *ret)
+static struct error *find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
+				  struct site_functions *ret)
 {
 	uint64_t start = allocation_start(sites->input.index, id);
 	uint64_t size = allocation_size(sites->input.index, id);
@@ -395,6 +408,7 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 		.search.sites = sites,
 		.typing = typing,
 		.range = { start, start + size },
+		.words = { start, start + size },
 		.sized_end = BISECT(i, 0, sites->sized.count, calls[i].size <= size),
 		.best = NOTHING_SAID,
 		.may_vary = sites->has_unread,
@@ -418,4 +432,14 @@ struct error *sites_find_by_size(struct sites *sites, struct typing *typing, all
 	ret->may_vary = block.may_vary;
 	ret->type = block.may_vary ? NO_TYPE : block.type;
 	return NULL;
+}
+
+struct error *sites_find_by_size(struct sites *sites, struct typing *typing, allocation_id id,
+				 struct site_functions *ret)
+{
+	struct error *error = find_by_size(sites, typing, id, ret);
+
+	if (typing)
+		typing->header = 0;
+	return error;
 }

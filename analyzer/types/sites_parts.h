@@ -15,6 +15,7 @@
 enum {
 	MOST_TYPES = 3, /* that the result of one call becomes */
 	NOT_AN_ARGUMENT = 0xff,
+	LARGEST_HEADER = 4096, /* of a wrapper's */
 };
 
 /* A function that returns an allocation without a type. */
@@ -22,6 +23,8 @@ struct maker {
 	uint64_t entry;
 	uint8_t size, count; /* the arguments that are multiplied; NOT_AN_ARGUMENT: not known */
 	bool is_constant;    /* a wrapper all of whose calls have constant sizes: they count */
+	/* A wrapper may ask for so much more, and return an address that far behind the start. */
+	uint16_t header, offset;
 };
 
 struct site {
@@ -32,11 +35,16 @@ struct site {
 	uint8_t type_count;
 	uint8_t pointee_count;
 	uint8_t constant;
-	uint8_t passed[MOST_PARAMETERS];
-	bool is_known;	     /* the callee has debug information */
-	bool is_return;	     /* its function returns "void *" or "char *" */
-	bool is_maker;	     /* the callee returns an allocation, as far as known */
-	uint8_t size, count; /* see struct maker */
+	uint8_t passed[MOST_PARAMETERS];  /* the arguments are added to these: see struct code_call
+					   */
+	uint8_t factors[MOST_PARAMETERS]; /* only while code is read */
+	bool is_known;			  /* the callee has debug information */
+	bool is_return;			  /* its function returns "void *" or "char *" */
+	bool is_maker;			  /* the callee returns an allocation, as far as known */
+	bool is_given;			  /* its function returns the result: */
+	uint64_t given;			  /* so many bytes further on */
+	uint8_t size, count;		  /* see struct maker */
+	uint16_t header, offset;
 };
 
 /*
@@ -62,7 +70,7 @@ struct held_type {
 	uint32_t count;
 };
 
-/* A call whose size is a constant. */
+/* A call whose size is a constant; with the header. */
 struct sized_call {
 	uint64_t size;
 	uint32_t site;
@@ -71,6 +79,7 @@ struct sized_call {
 /* A call whose size is not a constant. */
 struct varying_call {
 	type_number type; /* see site_leads_to() */
+	uint16_t offset;  /* see struct maker */
 	uint32_t site;
 };
 

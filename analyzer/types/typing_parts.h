@@ -172,6 +172,8 @@ struct typing {
 	const struct type_table *table;
 	const struct data_type *types; /* of the table, by number */
 	unsigned int word;	       /* bytes of one */
+	unsigned int header; /* before what pointers to allocations lead to; 0 but while calls of a
+				wrapper that adds it are compared */
 	struct slot_table slots;
 	const char *limit;			/* the first that was reached: see typing_limit() */
 	type_number character;			/* "char"; NO_TYPE: there is none */

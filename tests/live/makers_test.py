@@ -155,6 +155,88 @@ int main(int count, char **arguments)
 }
 """
 
+# All is allocated by way of functions that put a header before what they give.
+HEADED = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define OUT_OF_LINE __attribute__((noipa))
+#define SAY(value) dprintf(1, "%s %ju\n", __func__, (uintmax_t)(uintptr_t)(value) - 32)
+struct header { size_t size; int in_use[6]; };
+struct pool { struct header *headers[4]; } pool;
+struct conn { struct conn *next; long numbers[6]; };
+struct row { long words[3]; };
+OUT_OF_LINE static void *resize(void *old, size_t size, struct pool *of)
+{
+    struct header *header = NULL;
+    if (old) {
+        size_t at = 0;
+        while (of->headers[at] != (struct header *)old - 1)
+            at++;
+        header = of->headers[at];
+    }
+    if (size > SIZE_MAX - sizeof(*header))
+        abort();
+    struct header *made = realloc(header, size + sizeof(*made));
+    if (!made)
+        abort();
+    made->size = size;
+    made->in_use[0] = 1;
+    return made + 1;
+}
+OUT_OF_LINE static void *make_many(size_t count, size_t size, struct pool *of)
+{
+    if (size && count > SIZE_MAX / size)
+        abort();
+    return resize(NULL, count * size, of);
+}
+OUT_OF_LINE static void *open_conn(void)
+{
+    struct conn *conn = resize(NULL, sizeof(*conn), &pool);
+    SAY(conn);
+    *conn = (struct conn){ .numbers = { 1 } };
+    return conn;
+}
+OUT_OF_LINE static void *fill_rows(void)
+{
+    struct row *rows = make_many(20, sizeof(*rows), &pool);
+    SAY(rows);
+    memset(rows, 0, 20 * sizeof(*rows));
+    rows[1].words[1] = 3;
+    return rows;
+}
+OUT_OF_LINE static void *keep_numbers(void)
+{
+    long *numbers = resize(NULL, 15 * sizeof(*numbers), &pool);
+    SAY(numbers);
+    memset(numbers, 0, 15 * sizeof(*numbers));
+    return numbers;
+}
+/* As large as a conn would be without a header. */
+OUT_OF_LINE static void *keep_bare(void)
+{
+    long *bare = malloc(sizeof(struct conn));
+    SAY(bare + 4);
+    memset(bare, 0, sizeof(struct conn));
+    return bare;
+}
+void *volatile last;
+int main(void)
+{
+    for (int i = 0; i < 4; i++) {
+        last = open_conn();
+        last = fill_rows();
+        last = keep_numbers();
+        last = keep_bare();
+    }
+    last = NULL;
+    dprintf(1, "ready\n");
+    pause();
+}
+"""
+
 
 class MakersTest(LiveTest):
     def core(self, *flags, compiler="gcc"):
@@ -296,6 +378,18 @@ class MakersTest(LiveTest):
     def test_a_size_that_varies_makes_functions_less_sure(self):
         for level in "-O0", "-O2":
             self.check_sizes("-g", level, "-DVARIES")
+
+    def test_a_wrapper_may_put_a_header_before_what_it_gives(self):
+        for flags in ("-O0",), ("-O1",), ("-O2",), ("-O2", "-no-pie", "-z", "lazy"):
+            program = self.compile("headed", flags=("-g", *flags), text=HEADED)
+            process = self.start([program])
+            made = [line.split() for line in process.said if len(line.split()) == 2]
+            core = snap(process, self.path("core"))
+            self.assertEqual(len(made), 16)
+            for function, address in made:
+                said = ask("-q", core, "describe", f"{int(address):x}").stdout
+                self.assertRegex(said, rf"\nIt was allocated by {function} \([^()]*:\d+\), "
+                                 r"by its size\b", (flags, function))
 
     def test_where_little_is_known_nothing_is_guessed(self):
         program = self.compile("sizes", "lost_by_size.c",
