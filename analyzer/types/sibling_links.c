@@ -10,6 +10,8 @@
 enum {
 	MOST_ELEMENTS = 1 << 12,
 	FEW_LETTERS = 3, /* which a number may be */
+	LEAST_MISLED = 3,
+	MISLED_IN = 20, /* one pointer in so many, and more, speaks against a type */
 };
 
 /* Find what an allocation looks like to which that pointer leads; FIT_NONE: nothing. */
@@ -36,14 +38,23 @@ static struct error *find_fit(struct typing *typing, allocation_id id, type_numb
 	return NULL;
 }
 
+static uint64_t link_hash(type_number type, bool is_array)
+{
+	return hash_add(hash_add(2, type), is_array);
+}
+
+static bool is_linked(const struct sibling_type *item, type_number type, bool is_array)
+{
+	return item->is_by_link && item->type == type && item->is_array == is_array;
+}
+
 /* The number of the type that such allocations share. */
 static struct error *find_number(struct sibling_search *search, allocation_id from,
 				 type_number type, bool is_array, uint32_t *ret)
 {
-	uint64_t hash = hash_add(hash_add(2, type), is_array);
+	const uint64_t hash = link_hash(type, is_array);
 	const struct sibling_type *known =
-		table_find(search->types, hash, item,
-			   item->is_by_link && item->type == type && item->is_array == is_array);
+		table_find(search->types, hash, item, is_linked(item, type, is_array));
 
 	*ret = known ? (uint32_t)(known - search->types->items) + 1 : 0;
 	if (known || search->types->count >= MOST_SIBLING_TYPES)
@@ -56,6 +67,34 @@ static struct error *find_number(struct sibling_search *search, allocation_id fr
 	return NULL;
 }
 
+/*
+ * Count a pointer of what looks like the type to another one of it, or to what is none: with the
+ * type that pointers lead to, for all that look like it.
+ */
+static struct error *count_led(struct sibling_search *search, allocation_id from, allocation_id id,
+			       type_number target)
+{
+	struct typing *typing = search->typing;
+	const struct sibling_type *like =
+		&search->types->items[search->siblings->numbers.items[from] - 1];
+	struct memory_range range = range_of(typing, id);
+	struct conformity conformity = { .is_violated = true };
+	uint32_t number;
+
+	if (like->is_array || target != like->type ||
+	    typing_type(typing, target)->kind != TYPE_STRUCTURE)
+		return NULL;
+	if (typing_fit_of_one(typing, range, target) >= FIT_TAIL)
+		TRY(typing_conforms_but(typing, range.start, target, like->words.odd[2],
+					&conformity));
+	TRY(find_number(search, from, target, false, &number));
+	if (number && conformity.is_violated)
+		search->types->items[number - 1].misled++;
+	else if (number)
+		search->types->items[number - 1].led++;
+	return NULL;
+}
+
 static struct error *follow_pointer(struct sibling_search *search, allocation_id from,
 				    uint64_t pointer, type_number target)
 {
@@ -65,8 +104,10 @@ static struct error *follow_pointer(struct sibling_search *search, allocation_id
 	enum type_fit fit;
 	uint32_t number;
 
-	if (id == NO_ALLOCATION || allocation_start(typing->input.index, id) != pointer ||
-	    !bitmap_get(search->leaked, id) || siblings->numbers.items[id] ||
+	if (id == NO_ALLOCATION || allocation_start(typing->input.index, id) != pointer)
+		return NULL;
+	TRY(count_led(search, from, id, target));
+	if (!bitmap_get(search->leaked, id) || siblings->numbers.items[id] ||
 	    known_fit(typing, id) != FIT_NONE || typing_is_denied(typing, id, target))
 		return NULL;
 	TRY(find_fit(typing, id, target, &fit));
@@ -118,6 +159,32 @@ static struct error *follow(struct sibling_search *search, allocation_id id)
 	return NULL;
 }
 
+static bool is_misled(const struct sibling_search *search, const struct sibling_type *like)
+{
+	const struct sibling_type *type =
+		like->is_array ? NULL
+			       : table_find(search->types, link_hash(like->type, false), item,
+					    is_linked(item, like->type, false));
+
+	return type && type->misled >= LEAST_MISLED &&
+	       (uint64_t)type->misled * MISLED_IN > (uint64_t)type->led + type->misled;
+}
+
+/* Drop what looks like a type whose pointers to its like lead to something else. */
+static void drop_misled(struct sibling_search *search)
+{
+	struct siblings *siblings = search->siblings;
+
+	bitmap_for_each(id, search->leaked) {
+		uint32_t *number = &siblings->numbers.items[id];
+
+		if (*number == 0 || !is_misled(search, &siblings->types.items[*number - 1]))
+			continue;
+		*number = 0;
+		siblings->count--;
+	}
+}
+
 struct error *siblings_follow(struct sibling_search *search)
 {
 	struct typing *typing = search->typing;
@@ -136,5 +203,6 @@ struct error *siblings_follow(struct sibling_search *search)
 		if (!progress_pass(typing->input.progress, typing->queued_from, &passed))
 			return error_create(ERROR_INTERRUPTED, "interrupted");
 	}
+	drop_misled(search);
 	return NULL;
 }

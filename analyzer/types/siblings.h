@@ -21,7 +21,9 @@
  * that type. Of arrays of numbers the size is all that speaks.
  *
  * What a leaked one looks like says what its pointers lead to, if that leaked, too, has no other
- * name, and nothing in it speaks against it.
+ * name, and nothing in it speaks against it. Where pointers to its own type lead to what is none of
+ * it, they are no links of that type, but of a list of all that the program allocates: then none
+ * looks like it.
  */
 #pragma once
 
@@ -48,6 +50,8 @@ struct sibling_type {
 	uint64_t compared;     /* of those without a type, to know whether there are others */
 	allocation_id example; /* the first */
 	struct sibling_words words;
+	/* Pointers to its own type in leaked ones: to what may be of it, and to what is not. */
+	uint32_t led, misled;
 	bool is_by_link; /* by pointers of other leaked ones, of which example is one */
 	bool is_text;	 /* arrays of characters that begin with text */
 	bool is_array;	 /* the same, or arrays of structures or pointers */

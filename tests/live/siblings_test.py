@@ -15,6 +15,51 @@ from harness import LiveTest, addresses, ask, snap, tables
 
 LIKE = "probably struct conn"
 
+# All that a pool gives is in a list of its own, by a link before it. A lost pool's blocks with one
+# pointer behind the link look like a struct pair, of which some are held.
+POOL = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+struct pair { struct pair *next; char *name; } *pairs;
+struct pool { void *all; };
+__attribute__((noinline)) static void *give(struct pool *pool, size_t size)
+{
+    void **made = calloc(1, size + sizeof(void *));
+    *made = pool->all;
+    pool->all = made;
+    return made + 1;
+}
+__attribute__((noinline)) static void lose(int count)
+{
+    struct pool *pool = calloc(1, sizeof(*pool));
+    for (int i = 0; i < count; i++) {
+        if (MIXED) {
+            *(long *)give(pool, sizeof(long)) = i + 1;
+            *(double *)give(pool, sizeof(double)) = i;
+        }
+        *(char **)give(pool, sizeof(char *)) = strdup("a text that the pool's user keeps");
+    }
+}
+int main(void)
+{
+    for (int i = 0; i < 10; i++) {
+        struct pair *pair = malloc(sizeof(*pair));
+        *pair = (struct pair){ pairs, strdup("the name of a pair that is held") };
+        pairs = pair;
+    }
+    for (int i = 0; i < 20; i++)
+        lose(50);
+    volatile char stack[1 << 14];
+    for (size_t i = 0; i < sizeof(stack); i++)
+        stack[i] = 0;
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+"""
+
 
 class SiblingsTest(LiveTest):
     def core(self, *flags, compiler="gcc"):
@@ -287,6 +332,17 @@ class SiblingsTest(LiveTest):
             self.assertIn(
                 "(looks like: by 10 others of several sizes, as notes",
                 ask("-q", core, "describe", f"{min(truth['note']):x}").stdout)
+
+    def test_links_of_all_that_a_pool_gave_are_none_of_a_type(self):
+        """Where such a list has nothing else in it, it looks like one of pairs."""
+        for mixed in 0, 1:
+            program = self.compile("pool", flags=("-g", "-O1", f"-DMIXED={mixed}"), text=POOL)
+            core = snap(self.start([program]), self.path(f"core{mixed}"))
+            leaked = ask("-q", core, "summarize", "leaked").stdout
+            if mixed:
+                self.assertNotIn("struct pair", leaked)
+            else:
+                self.assertRegex(leaked, r"probably struct pair has 1,0\d\d instances")
 
     def test_without_debug_information(self):
         core, _ = self.core("-g0", "-O2")
