@@ -7,6 +7,7 @@
 #include "analyzer/image/link_map.h"
 #include "analyzer/image/mapped_file.h"
 #include "analyzer/program/program_parts.h"
+#include "analyzer/program/symbol_names.h"
 
 #include <elf.h>
 #include <string.h>
@@ -271,11 +272,24 @@ static void name_program(struct program *program)
 		main->started_as = name;
 }
 
+static struct error *add_names(struct program *program)
+{
+	for (size_t i = 0; i < program->module_count; i++) {
+		struct module *module = &program->modules[i];
+
+		if (!module->file)
+			continue;
+		module->names = symbol_names_create(module->file);
+		TRY_MEMORY(module->names);
+	}
+	return NULL;
+}
+
 struct error *program_find_modules(struct program *program)
 {
 	TRY(add_vdso(program));
 	TRY(add_files(program));
 	sort_modules(program);
 	name_program(program);
-	return NULL;
+	return add_names(program);
 }

@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/program/program_parts.h"
+#include "analyzer/program/symbol_names.h"
 
 #include <elf.h>
 
@@ -84,6 +85,8 @@ struct error *program_create(const struct image *image, struct findings *finding
 
 void program_destroy(struct program *program)
 {
+	for (size_t i = 0; i < program->module_count; i++)
+		symbol_names_destroy(program->modules[i].names);
 	free(program->modules);
 	free(program->threads);
 	free(program->stacks);

@@ -19,6 +19,7 @@ struct module {
 	uint64_t bias;		/* address less the file's virtual address */
 	const struct image_file *file; /* NULL: see the state */
 	enum file_state state;
+	struct symbol_names *names; /* of the file; see symbols.h. NULL: there is none */
 };
 
 enum stack_kind {

@@ -1,6 +1,7 @@
 #include "analyzer/program/symbols.h"
 
 #include "analyzer/image/mapped_file.h"
+#include "analyzer/program/symbol_names.h"
 
 #include <gelf.h>
 #include <string.h>
@@ -13,63 +14,36 @@ struct search {
 	bool first;	/* end with the first one found */
 	bool anywhere;	/* else only those that cover value */
 	uint64_t value; /* of the last one found; an address in the file */
-	uint64_t found; /* a bit for each name */
 	size_t most;	/* symbols of a table that is searched; 0: any number */
+	bool found;	/* the name that is being looked for */
 };
 
-static bool matches(const struct search *search, const GElf_Sym *symbol)
+static bool visit_symbol(void *data, const GElf_Sym *symbol)
 {
-	return (symbol->st_shndx != SHN_UNDEF) == search->defined &&
-	       GELF_ST_TYPE(symbol->st_info) == search->type &&
-	       (search->anywhere || search->value - symbol->st_value < symbol->st_size);
-}
+	struct search *search = data;
 
-/* Returns whether to go on. */
-static bool search_table(struct search *search, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
-{
-	Elf_Data *bytes = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize && bytes ? bytes->d_size / header->sh_entsize : 0;
-	GElf_Sym symbol;
-
-	if (search->most && count > search->most)
+	if ((symbol->st_shndx != SHN_UNDEF) != search->defined ||
+	    GELF_ST_TYPE(symbol->st_info) != search->type ||
+	    !(search->anywhere || search->value - symbol->st_value < symbol->st_size))
 		return true;
-	for (size_t i = 1; i < count && gelf_getsym(bytes, (int)i, &symbol); i++) {
-		const char *name;
-
-		if (!matches(search, &symbol))
-			continue;
-		name = elf_strptr(elf, header->sh_link, symbol.st_name);
-		for (unsigned int j = 0; name && search->names[j]; j++) {
-			if (strcmp(name, search->names[j]) != 0)
-				continue;
-			search->found |= UINT64_C(1) << j;
-			if (search->first) {
-				search->value = symbol.st_value;
-				return false;
-			}
-		}
-	}
-	return true;
+	search->found = true;
+	if (search->first)
+		search->value = symbol->st_value;
+	return false;
 }
 
+/* Returns a bit for each name. */
 static uint64_t search_file(const struct module *module, struct search *search)
 {
-	const struct image_file *file = module->file;
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	Elf *elf;
+	uint64_t found = 0;
 
-	if (!file || elf_version(EV_CURRENT) == EV_NONE)
-		return 0;
-	/* Opened for reading, it is not written to: the mapping is read-only. */
-	elf = elf_memory((char *)(uintptr_t)file->bytes, file->size);
-	while (elf && (section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-		    !search_table(search, elf, section, &header))
-			break;
-	elf_end(elf);
-	return search->found;
+	for (unsigned int i = 0; module->names && search->names[i]; i++) {
+		search->found = false;
+		symbol_names_visit(module->names, search->names[i],
+				   search->most ? search->most : SIZE_MAX, visit_symbol, search);
+		found |= (uint64_t)search->found << i;
+	}
+	return found;
 }
 
 uint64_t module_defines(const struct module *module, const char *const names[])
