@@ -9,11 +9,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 import unittest
 
 from browser import PROGRAM, Browser
-from harness import LiveTest, ask
+from harness import LiveTest, ask, run
 
 TEXTS, LENGTH = 300, 12345
 LARGE, LARGE_LENGTH = 3, 5 << 20
@@ -31,6 +32,29 @@ PAGE = """
         }
     document.body.childNodes.length
 """ % (TEXTS, LENGTH, LARGE, LARGE_LENGTH)
+
+
+# An older Chromium, in which Blink's partitions are PartitionAlloc's, and malloc is not.
+SYSTEM_PYTHON = "/usr/bin/python3"
+QT_PROGRAM = """
+import os
+from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWebEngineWidgets import QWebEngineView
+from PyQt6.QtCore import QTimer
+application = QApplication(["qt", "--no-sandbox"])
+view = QWebEngineView()
+def loaded(_):
+    view.page().runJavaScript(PAGE)
+    QTimer.singleShot(3000, lambda: print("loaded", flush=True))
+view.loadFinished.connect(loaded)
+view.setHtml("<body>planted</body>")
+view.show()
+application.exec()
+"""
+
+
+def has_qt():
+    return run(SYSTEM_PYTHON, "-c", "import PyQt6.QtWebEngineWidgets").returncode == 0
 
 
 def rows_of(core, question):
@@ -69,16 +93,9 @@ def counts_in(core):
     return counts
 
 
-@unittest.skipUnless(PROGRAM, "there is no chromium")
-class PartitionAllocTest(LiveTest):
-    def browse(self):
-        browser = Browser()
-        self.addCleanup(browser.close)
-        browser.go("data:text/html,<body>planted</body>")
-        return browser
-
-    def processes(self, browser):
-        """By type, the browser being one: their numbers."""
+class BrowserTest(LiveTest):
+    def processes(self, process):
+        """A browser's processes and their types, itself included."""
         found, parents = {}, {}
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -90,15 +107,32 @@ class PartitionAllocTest(LiveTest):
                 continue
             found[int(entry)] = next((word[len("--type="):] for word in words
                                       if word.startswith("--type=")), "browser")
-        ours = {browser.process.pid}
+        ours = {process.pid}
         for _ in range(len(parents)):
-            ours |= {process for process, parent in parents.items() if parent in ours}
-        return {process: found[process] for process in ours}
+            ours |= {child for child, parent in parents.items() if parent in ours}
+        return {number: found[number] for number in ours}
 
     def core_of(self, process):
         path = self.path(f"core.{process}")
         ask("snap", "-q", "-o", path, str(process))
         return path
+
+    def planted_in(self, processes):
+        """Of each process: how many of the page's texts and large texts it has."""
+        question = ("SELECT sum(size >= %d AND size < %d) AS texts, sum(size > %d AND size < %d) AS large "
+                    "FROM allocation WHERE allocator = 'partition_alloc'"
+                    % (LENGTH, LENGTH * 5 // 4, LARGE_LENGTH, LARGE_LENGTH + 4096))
+        rows = {process: rows_of(self.core_of(process), question)[0] for process in processes}
+        return {process: (row["texts"] or 0, row["large"] or 0) for process, row in rows.items()}
+
+
+@unittest.skipUnless(PROGRAM, "there is no chromium")
+class PartitionAllocTest(BrowserTest):
+    def browse(self):
+        browser = Browser()
+        self.addCleanup(browser.close)
+        browser.go("data:text/html,<body>planted</body>")
+        return browser
 
     def dump(self, browser):
         """What processes say of themselves, and their cores right behind."""
@@ -107,7 +141,7 @@ class PartitionAllocTest(LiveTest):
             "includedCategories": ["disabled-by-default-memory-infra"], "excludedCategories": ["*"],
             "memoryDumpConfig": {"triggers": []}})
         self.assertTrue(browser.call("Tracing.requestMemoryDump", levelOfDetail="background")["success"])
-        processes = [process for process, kind in self.processes(browser).items() if kind != "zygote"]
+        processes = [process for process, kind in self.processes(browser.process).items() if kind != "zygote"]
         for process in processes:
             os.kill(process, signal.SIGSTOP)
         cores = {process: self.core_of(process) for process in processes}
@@ -153,23 +187,38 @@ class PartitionAllocTest(LiveTest):
 
     def test_what_a_page_planted_is_there(self):
         browser = self.browse()
-        processes = [process for process, kind in self.processes(browser).items() if kind == "renderer"]
-        question = ("SELECT sum(size >= %d AND size < %d) AS texts, sum(size > %d AND size < %d) AS large "
-                    "FROM allocation WHERE allocator = 'partition_alloc'"
-                    % (LENGTH, LENGTH * 5 // 4, LARGE_LENGTH, LARGE_LENGTH + 4096))
-        before = {process: rows_of(self.core_of(process), question)[0] for process in processes}
+        processes = [process for process, kind in self.processes(browser.process).items()
+                     if kind == "renderer"]
+        before = self.planted_in(processes)
         browser.run(PAGE)
-        after = {process: rows_of(self.core_of(process), question)[0] for process in processes}
-        more = max(after, key=lambda process: after[process]["texts"] or 0)
-        self.assertIn((after[more]["texts"] or 0) - (before[more]["texts"] or 0),
-                      range(TEXTS, TEXTS + TEXTS // 10))
-        self.assertEqual(after[more]["large"], LARGE)
+        after = self.planted_in(processes)
+        more = max(after, key=after.get)
+        self.assertIn(after[more][0] - before[more][0], range(TEXTS, TEXTS + TEXTS // 10))
+        self.assertEqual(after[more][1], LARGE)
 
     def test_nothing_else_has_such_a_heap(self):
         core = self.path("core")
         process = self.start([self.compile("plain", "plain.c", "truth.c")], truth=self.path("truth"))
         ask("snap", "-q", "-o", core, str(process.pid))
         self.assertNotIn("partition_alloc", ask(core, "bill").stdout)
+
+
+@unittest.skipUnless(has_qt(), "there is no QtWebEngine")
+class QtWebEngineTest(BrowserTest):
+    def test_what_a_page_planted_is_there(self):
+        process = subprocess.Popen(
+            [SYSTEM_PYTHON, "-c", QT_PROGRAM.replace("PAGE", repr(PAGE))],
+            env={**os.environ, "QT_QPA_PLATFORM": "offscreen",
+                 "QTWEBENGINE_CHROMIUM_FLAGS": "--no-sandbox --disable-gpu"},
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "loaded\n")
+        planted = self.planted_in([number for number in self.processes(process) if number != process.pid])
+        texts, large = max(planted.values())
+        self.assertIn(texts, range(TEXTS, TEXTS + TEXTS // 10))
+        self.assertEqual(large, LARGE)
 
 
 if __name__ == "__main__":
