@@ -71,20 +71,29 @@ foreach(source IN LISTS script_tests)
 		"HEAPCORE=$<TARGET_FILE:heapcore>;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};BUILT_BY_TESTS=${BUILT_BY_TESTS};XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache;CI=;GITHUB_ACTIONS=")
 endforeach()
 
-# It compiles a program seven times.
+# It compiles a program in three ways.
 set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
-# The slowest start first: no processor waits for the other in the end. ctest itself knows only what
-# it has run before. live/live takes two places, which are free together only in the beginning.
-set(SLOW_TESTS live/live live/crystal cli/export_programs live/gate_programs cli/shortage
-	live/typed_containers live/patterns live/same_numbers live/clone cli/names live/classes
-	live/boehm cli/session live/stacks live/tcmalloc live/gate_debian live/jemalloc live/rust
-	live/typed_members cli/gate live/elsewhere cli/examples cli/schemas cli/sql live/types
+# Those that take longest start first: no processor waits for the other in the end. ctest itself
+# knows only what it has run before. live/live takes two places, which are free together only in the
+# beginning; live/soak waits for most of its time.
+set(FIRST_TESTS live/live live/soak live/crystal live/gate_programs live/clone live/stacks
+	live/script_stacks live/ruby live/boehm cli/ci_recipes live/same_numbers cli/shortage
+	live/typed_containers live/serve_viewers cli/export_programs live/patterns cli/session
+	live/tcmalloc cli/names live/gate_debian live/classes live/python_paths cli/tutorial
+	live/ruby_paths live/jemalloc live/rust live/serve_clicks_viewers live/typed_members cli/gate
+	live/elsewhere cli/examples live/ruby_dump_all cli/schemas cli/sql live/types
 	live/fleet_engines cli/terminal)
-list(LENGTH SLOW_TESTS cost)
-foreach(name IN LISTS SLOW_TESTS)
+# scripts/test --quick runs these, too.
+set(NOT_SLOW live/soak live/script_stacks live/ruby cli/ci_recipes live/serve_viewers
+	live/python_paths cli/tutorial live/ruby_paths live/serve_clicks_viewers live/ruby_dump_all)
+list(LENGTH FIRST_TESTS cost)
+foreach(name IN LISTS FIRST_TESTS)
 	if(TEST ${name})
-		set_tests_properties(${name} PROPERTIES COST ${cost} LABELS slow)
+		set_tests_properties(${name} PROPERTIES COST ${cost})
+		if(NOT name IN_LIST NOT_SLOW)
+			set_tests_properties(${name} PROPERTIES LABELS slow)
+		endif()
 	endif()
 	math(EXPR cost "${cost} - 1")
 endforeach()
