@@ -285,13 +285,21 @@ static bool lj_alloc_keeps(const struct heap *heap, struct block block)
 	return false;
 }
 
-/* The state stays as a block. */
+/* The state stays as a block. Fences at the end of a segment are small numbers. */
 static struct error *lj_alloc_visit_structure(const struct heap *heap, program_range_visitor *visit,
 					      void *data)
 {
-	array_for_each(segment, &of(heap)->segments)
-		if (segment->place)
-			TRY(visit(data, segment->place, HEAD));
+	enum { END_BYTES = 128 };
+	struct view view = { of(heap)->context.image };
+
+	array_for_each(segment, &of(heap)->segments) {
+		if (!segment->place)
+			continue;
+		TRY(visit(data, segment->place, HEAD));
+		for (uint64_t at = segment->end - END_BYTES; at < segment->end; at += WORD)
+			if (word_at(&view, at) < LEAST_CHUNK)
+				TRY(visit(data, at, WORD));
+	}
 	return NULL;
 }
 

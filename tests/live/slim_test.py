@@ -361,6 +361,11 @@ class SlimTest(LiveTest):
                                   "count anchored", "count garbage", "objects", "list leakroots",
                                   "enumerate used %LuaCode", "tree")
 
+    def test_no_secret_is_left_of_luajit(self):
+        self.check_script(
+            "luajit", "secrets.lua", [bytes], "count anchored", "count garbage", "objects",
+            "list leakroots", "enumerate used", "tree", "list arenas", "fragmentation")
+
     def test_no_secret_is_left_of_ruby(self):
         core, slim = self.check_script(
             "ruby", "secrets.rb",

@@ -76,12 +76,17 @@ static struct error *keep_tag(struct structure *structure, uint64_t place)
 
 static struct error *keep_tags(struct structure *structure, allocation_id id)
 {
+	enum { MOST_FRAME = 1 << 16 /* of LuaJIT: slots, and what kind */ };
+	const bool is_jit = structure->lua->layout->is_jit;
 	const struct allocation_index *index = structure->lua->space.index;
 	uint64_t start = allocation_start(index, id), end = start + allocation_size(index, id);
-	uint64_t step = structure->lua->layout->is_jit ? LUA_WORD : VALUE;
+	uint64_t step = is_jit ? LUA_WORD : VALUE;
 
-	for (uint64_t at = start; at + step <= end; at += step)
+	for (uint64_t at = start; at + step <= end; at += step) {
+		if (is_jit && lua_word(&structure->view, at) < MOST_FRAME)
+			TRY(keep(structure, at, LUA_WORD));
 		TRY(keep_tag(structure, at));
+	}
 	return NULL;
 }
 
@@ -165,6 +170,59 @@ static struct error *keep_names(struct structure *structure, const struct lua_pa
 	return NULL;
 }
 
+/* The text with its end, as a name. Returns where it ends; 0: it has no end. */
+static uint64_t keep_text(struct structure *structure, uint64_t text, uint64_t end)
+{
+	uint64_t at = text;
+
+	while (at < end && lua_byte(&structure->view, at))
+		at++;
+	if (at < end && !structure->error)
+		structure->error =
+			structure->visitor->name(structure->visitor->data, text, at + 1 - text);
+	return at < end ? at + 1 : 0;
+}
+
+/* Names of upvalues, and of variables: each is followed by two numbers of some bytes. */
+static struct error *keep_jit_names(struct structure *structure, uint64_t proto, uint64_t end)
+{
+	enum { FIRST_NAME = 7, NUMBERS = 2 };
+	const struct lua_layout *layout = structure->lua->layout;
+	uint64_t at = lua_word(&structure->view, proto + layout->proto.upvalues);
+	uint8_t count = lua_byte(&structure->view, proto + layout->proto.upvalue_count);
+
+	while (at && at - proto < end - proto && count-- > 0)
+		at = keep_text(structure, at, end);
+	at = lua_word(&structure->view, proto + layout->proto.locals);
+	while (at && at - proto < end - proto && lua_byte(&structure->view, at)) {
+		at = lua_byte(&structure->view, at) < FIRST_NAME ? at + 1
+								 : keep_text(structure, at, end);
+		for (unsigned int i = 0; at && i < NUMBERS; i++) {
+			while (at < end && lua_byte(&structure->view, at) & 0x80)
+				at++;
+			at++;
+		}
+	}
+	return structure->error;
+}
+
+/* All is in one allocation: code, constants, and, at the end, lines and names. */
+static struct error *keep_jit_proto(struct structure *structure, allocation_id id, uint64_t proto)
+{
+	enum { INSTRUCTION = 4 };
+	const struct lua_layout *layout = structure->lua->layout;
+	uint64_t end = proto + allocation_size(structure->lua->space.index, id);
+	uint64_t lines = lua_word(&structure->view, proto + layout->proto.lines);
+	uint64_t code = lua_number(&structure->view, proto + layout->proto.code_count);
+
+	TRY(keep(structure, proto + layout->proto.size,
+		 MIN(code * INSTRUCTION, end - proto - MIN(layout->proto.size, end - proto))));
+	if (lines - proto >= end - proto)
+		return NULL;
+	TRY(keep(structure, lines, end - lines));
+	return keep_jit_names(structure, proto, end);
+}
+
 static struct error *keep_proto(struct structure *structure, allocation_id id, uint64_t proto)
 {
 	const struct lua_layout *layout = structure->lua->layout;
@@ -174,6 +232,8 @@ static struct error *keep_proto(struct structure *structure, allocation_id id, u
 	TRY(keep(structure, proto + HEAD, HEAD_END - HEAD));
 	TRY(keep_halves(structure, proto + HEAD_END, proto + layout->proto.size));
 	TRY(keep_name(structure, lua_word(&structure->view, proto + layout->proto.source)));
+	if (layout->is_jit)
+		return keep_jit_proto(structure, id, proto);
 	for (size_t i = 0; i < count; i++) {
 		if (parts[i].kind == LUA_CODE)
 			TRY(keep(structure, parts[i].start, parts[i].asked));
@@ -192,7 +252,8 @@ static struct error *keep_string(struct structure *structure, uint64_t string)
 		return NULL;
 	/* The length of a short one is a byte from 5.3 on; then its word is a link. */
 	return keep_halves(structure, string + layout->string.length,
-			   string + layout->string.length + sizeof(uint64_t));
+			   string + MIN(layout->string.length + sizeof(uint64_t),
+					(uint64_t)layout->string.text));
 }
 
 /* The tags of values that functions in C have, and from 5.4 on userdata before its data. */
@@ -234,6 +295,8 @@ static struct error *keep_object(struct structure *structure, allocation_id id)
 	case LUA_THREAD:
 	case LUA_STATE:
 		TRY(keep(structure, lua_start(structure->lua, id) + HEAD, HEAD_END - HEAD));
+		if (layout->is_jit)
+			TRY(keep_tags(structure, id));
 		return keep_halves(structure, start, end);
 	case LUA_CALLS:
 		return keep_halves(structure, start, end);
@@ -246,6 +309,10 @@ static struct error *keep_object(struct structure *structure, allocation_id id)
 		return NULL;
 	TRY(keep(structure, start + HEAD, HEAD_END - HEAD));
 	TRY(keep_own_values(structure, start, end, kind));
+	/* A small table of LuaJIT has its array behind itself. */
+	for (uint64_t at = start + layout->table.size;
+	     kind == LUA_TABLE && layout->is_jit && at + LUA_WORD <= end; at += LUA_WORD)
+		TRY(keep_tag(structure, at));
 	if (kind == LUA_TABLE)
 		return keep_table(structure, start);
 	return kind == LUA_UPVALUE ? keep_tag(structure, start + layout->upvalue.value) : NULL;
@@ -263,6 +330,21 @@ static void note_constants(struct structure *structure, allocation_id id)
 			bitmap_set(&structure->constants, lua_find(structure->lua, value.word));
 }
 
+/* LuaJIT's prototypes have addresses of strings before their numbers. */
+static void note_jit_constants(struct structure *structure, uint64_t proto)
+{
+	const struct lua *lua = structure->lua;
+	uint64_t end = lua_word(&structure->view, proto + lua->layout->proto.constants);
+	uint64_t count = lua_number(&structure->view, proto + lua->layout->proto.constant_count);
+
+	for (uint64_t at = end; at > proto && count-- > 0;) {
+		uint64_t word = lua_word(&structure->view, at -= LUA_WORD);
+
+		if (lua_kind_at(lua, word) == LUA_STRING)
+			bitmap_set(&structure->constants, lua_find(lua, word));
+	}
+}
+
 struct error *lua_visit_structure(struct object_space *space,
 				  const struct structure_visitor *visitor)
 {
@@ -274,6 +356,11 @@ struct error *lua_visit_structure(struct object_space *space,
 	for (allocation_id id = 0; id < lua->kinds.count; id++)
 		if (lua_kind_of(lua, id) == LUA_CONSTANTS)
 			note_constants(&structure, id);
+		else if (lua->layout->is_jit && lua_kind_of(lua, id) == LUA_PROTO)
+			note_jit_constants(&structure, allocation_start(space->index, id));
+	/* The size of an area of compiled code is behind the address of the next. */
+	array_for_each(range, &space->ranges)
+		TRY(keep(&structure, range->range.start + LUA_WORD, LUA_WORD));
 	for (allocation_id id = 0; id < lua->kinds.count; id++)
 		TRY(keep_object(&structure, id));
 	return NULL;
