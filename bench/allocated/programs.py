@@ -19,13 +19,15 @@ class Site(NamedTuple):
     """How the source of a program tells what it allocates.
 
     wrappers: functions that only pass a size on, besides those with "alloc" in
-    their names. types, values: macros, with the number of the argument that is
+    their names. headed: those that put a header of their own before what they
+    give. types, values: macros, with the number of the argument that is
     the type, or a pointer to what is allocated. functions: what they allocate,
     where no sizeof says so, or several that it may be. unsaid: functions that
     count bytes, of what neither they nor their callers say.
     """
     wrappers: str = ""
     unsaid: str = ""
+    headed: str = ""
     functions: dict = {}
     types: dict = {}
     values: dict = {}
@@ -1040,6 +1042,38 @@ def start_mksh(run):
     return wait_for_line(run.open(str(run.write("load.sh", DASH))))
 
 
+def start_ctags(run):
+    source = run.write("load.c", "".join(
+        f"struct s{i} {{ int a{i}; struct s{i} *next; }};\n#define M{i}(x) ((x) + {i})\nenum e{i} {{ A{i}, B{i} }};\n"
+        f"static int f{i}(struct s{i} *p, int n) {{ return M{i}(n); }}\n" for i in range(ITEMS)))
+    script = run.write("load.py", "".join(
+        f"class C{i}(B{i // 2}):\n    x{i} = {i}\n    def m(self, a):\n        def inner(): pass\n" for i in range(ITEMS // 2)))
+    process = run.open("--filter=yes", "--fields=*", stdout=subprocess.DEVNULL)
+    feed(process, f"{script}\n{source}\n")
+    return wait_until_idle(process.pid)
+
+
+def start_abc2midi(run):
+    os.mkfifo(run.folder / "pipe.abc")
+    process = run.open(str(run.folder / "pipe.abc"), stdout=subprocess.DEVNULL)
+    pipe = open(run.folder / "pipe.abc", "w", encoding="ascii")
+    run.stack.callback(pipe.close)
+    pipe.write("X:1\nT:Tune\nM:4/4\nL:1/8\nK:G\n" + "".join(
+        f"V:{i % 9 + 1}\n|: \"Am\"A2 B{i % 7 + 1} c/d/ [CEG]2 (3abc !p! ^f :|\nw: word{i} and more of it\n" for i in range(ITEMS // 5)))
+    pipe.flush()
+    return wait_until_idle(process.pid)
+
+
+def start_unbound(run):
+    config = run.write("unbound.conf", f"server:\n chroot: \"\"\n username: \"\"\n directory: \"{run.folder}\"\n use-syslog: no\n"
+                       " pidfile: \"\"\n port: 28855\n interface: 127.0.0.1\n num-threads: 1\n do-daemonize: no\n module-config: \"iterator\"\n" + "".join(
+                           f" local-zone: \"z{i}.example.\" static\n local-data: \"h.z{i}.example. IN A 10.0.{i // 250}.{i % 250}\"\n"
+                           f" private-domain: \"p{i}.example\"\n access-control: 10.{i // 250}.{i % 250}.0/24 allow\n"
+                           for i in range(ITEMS // 5)) + "remote-control:\n control-enable: no\n" + "".join(
+                               f"forward-zone:\n name: \"f{i}.example\"\n forward-addr: 10.9.{i // 250}.{i % 250}\n" for i in range(ITEMS // 10)))
+    return wait_until_idle(run.open("-d", "-c", str(config)).pid)
+
+
 def start_busybox(run):
     return wait_for_line(run.open("awk", "-f", str(run.write("load.awk", MAWK))))
 
@@ -1227,8 +1261,15 @@ PROGRAMS = (
             "src/gperf", start_gperf, Site(wrappers=r"_Zn[wa]m|operator new.*"), held_out=True),
     Program("mcpp", "mcpp", f"./configure -q --disable-shared CFLAGS='{FLAGS}' && {MAKE} -C src", "src/mcpp", start_mcpp,
             Site(wrappers=r"xmalloc|xrealloc|save_string"), held_out=True),
-    Program("mksh", "mksh", f"CPPFLAGS=-DMKSH_BUILDMEAT CFLAGS='{FLAGS} -fasynchronous-unwind-tables' sh Build.sh -r", "mksh", start_mksh,
-            Site(wrappers=r"aresize2?|strn?dup_i\w*"), held_out=True),
+    Program("mksh", "mksh", f"CPPFLAGS=-DMKSH_BUILDMEAT HAVE_CAN_NO_EH_FRAME=0 CFLAGS='{FLAGS} -fasynchronous-unwind-tables' sh Build.sh -r", "mksh", start_mksh,
+            Site(wrappers=r"aresize2|strn?dup_i\w*", headed="aresize"), held_out=True),
     Program("gpp", "gpp", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C src", "src/gpp", start_gpp,
             Site(wrappers=r"my_malloc|my_realloc|my_strdup"), held_out=True),
+    Program("ctags", "exuberant-ctags", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} ctags", "ctags", start_ctags,
+            Site(wrappers=r"e(M|C|Re)alloc|eStrn?dup", types={"xMalloc": 1, "xCalloc": 1, "xRealloc": 2}), held_out=True),
+    Program("abc2midi", "abcmidi", f"autoreconf -fi; ./configure -q CFLAGS='{FLAGS}' && {MAKE} abc2midi", "abc2midi", start_abc2midi,
+            Site(wrappers=r"checkmalloc|addstring"), held_out=True),
+    Program("unbound", "unbound", f"./configure -q --disable-shared --disable-flto --without-pyunbound --without-pythonmodule "
+            f"--disable-systemd CFLAGS='{FLAGS}' && {MAKE} unbound", "unbound", start_unbound,
+            Site(wrappers=r"regional_\w+|unbound_stat_\w+"), held_out=True),
 )

@@ -216,6 +216,7 @@ class Sites:
         self.sources = {}
         self.wrapper = re.compile(site.wrappers or r"\b\B")
         self.unsaid = re.compile(site.unsaid or r"\b\B")
+        self.headed = re.compile(site.headed or r"\b\B")
 
     def module_of(self, address):
         for start, end, base, path in self.modules:
@@ -265,6 +266,8 @@ class Sites:
             return Evidence(pc, frame.function, ("char",))
         if self.unsaid.fullmatch(frame.function):
             return None
+        if self.headed.fullmatch(frame.function):
+            return True
         if frame.function in self.site.functions:
             types = self.site.functions[frame.function]
             return Evidence(pc, frame.function, types if isinstance(
