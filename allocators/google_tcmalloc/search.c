@@ -2,9 +2,9 @@
  * Finding tcmallocs, and the layout of their version.
  *
  * A module with a tcmalloc has the table of size classes among its variables: 32-bit numbers that
- * begin with 0, 8 or 0, 16, rise, and end with 262144 (or 8192, of the small variant). Only such a
- * module is searched for a word that leads to a leaf of the page map, or to a node above leaves;
- * this gives the root, an array in the same module.
+ * begin with 0, 8 or 0, 16, rise, and end with 262144, then the same again (or that end with 8192,
+ * of the small variant). Only such a module is searched for a word that leads to a leaf of the page
+ * map, or to a node above leaves; this gives the root, an array in the same module.
  */
 #include "allocators/google_tcmalloc/google_tcmalloc.h"
 
@@ -110,6 +110,14 @@ struct search {
 	struct view view;
 };
 
+/* The classes come again for cold objects, as they do not in gperftools' table. */
+static bool has_copy(const uint32_t sizes[static MOST_CLASSES], unsigned int count)
+{
+	while (count < MOST_CLASSES && sizes[count] == 0)
+		count++;
+	return count + 1 < MOST_CLASSES && sizes[count] == sizes[1] && sizes[count + 1] == sizes[2];
+}
+
 /* Read the table at address, if it is one. */
 static void read_classes(struct view *view, uint64_t address, struct google_tcmalloc *tc)
 {
@@ -126,7 +134,8 @@ static void read_classes(struct view *view, uint64_t address, struct google_tcma
 	       sizes[count] % ALIGNMENT == 0)
 		count++;
 	if (count < FEWEST_CLASSES ||
-	    (sizes[count - 1] != LARGEST_CLASS && sizes[count - 1] != SMALL_LARGEST))
+	    !(sizes[count - 1] == SMALL_LARGEST ||
+	      (sizes[count - 1] == LARGEST_CLASS && has_copy(sizes, count))))
 		return;
 	for (unsigned int i = 0; i < MOST_CLASSES; i++)
 		tc->classes[i] =

@@ -50,8 +50,8 @@ static void made_init(struct made *made)
 	core_add(core, HEAP, HEAP_SIZE, RIGHTS_RW);
 	made->next_span = SPANS;
 	made->next_page = HEAP / TC_PAGE;
-	for (unsigned int i = 0; i < CLASS_COUNT; i++)
-		set_bytes(core, CLASSES + 4 * i, class_bytes(i), 4);
+	for (unsigned int i = 0; i < 2 * CLASS_COUNT; i++)
+		set_bytes(core, CLASSES + 4 * i, class_bytes(i % CLASS_COUNT), 4);
 }
 
 DEFINE_MADE_DEINIT
