@@ -187,7 +187,7 @@ const struct command command_profile = {
 	.example = "profile\n"
 		   "profile --by line --limit 10",
 	.description =
-		"For processes in which something notes who allocates: AddressSanitizer, tracemalloc of Python, the samplers of jemalloc (MALLOC_CONF=prof:true) and gperftools' tcmalloc (TCMALLOC_SAMPLE_PARAMETER), the heap profile of Go, or heapcore's recorder ('run --stacks=always'). Bytes are those that it notes, of jemalloc 5.3 estimates for all allocations, so that the rows are what it or its viewer prints. --by line joins what one line allocated, as tracemalloc's statistics('lineno').",
+		"For processes in which something notes who allocates: AddressSanitizer, tracemalloc of Python, the samplers of jemalloc (MALLOC_CONF=prof:true), gperftools' tcmalloc (TCMALLOC_SAMPLE_PARAMETER) and Google's, the heap profile of Go, or heapcore's recorder ('run --stacks=always'). Bytes are those that it notes, of jemalloc 5.3 estimates for all allocations, so that the rows are what it or its viewer prints. --by line joins what one line allocated, as tracemalloc's statistics('lineno').",
 	.options = options,
 	.parse = profile_parse,
 	.shorten = profile_shorten,
