@@ -243,8 +243,31 @@ bool report_unsupported(const struct heap_context *context,
 	return reported != 0;
 }
 
+/* What valgrind has the program preload stands in the program's environment, on the main stack. */
+static bool ran_under_valgrind(const struct image *image)
+{
+	static const char preloaded[] = "/vgpreload_core-";
+	enum { STACK_MOST = 64 << 20 };
+
+	for (size_t i = 0; i < image->region_count; i++) {
+		const struct region *region = &image->regions[i];
+		uint64_t size = region->end - region->start;
+
+		if (region->bytes && (region->rights & RIGHT_WRITE) && size <= STACK_MOST &&
+		    memmem(region->bytes, size, preloaded, sizeof(preloaded) - 1))
+			return true;
+	}
+	return false;
+}
+
 void report_no_modules(const struct heap_context *context)
 {
+	if (ran_under_valgrind(context->image)) {
+		findings_add(
+			context->findings, FINDING_INCOMPLETE,
+			"the program ran under valgrind, whose malloc takes the place of the program's: what it allocated is not counted, and what leaked is unknown");
+		return;
+	}
 	findings_add(
 		context->findings, FINDING_INCOMPLETE,
 		"the core names neither the program nor its libraries, like the cores that valgrind writes: if they have a malloc of their own, what it allocated is not counted");
