@@ -7,6 +7,7 @@ enum {
 	SPACING_SHIFT = 36, /* of the memory for each size */
 	WORD = 8,
 	PAGE_BYTES = 4096,
+	LARGE_WORDS = 4, /* that describe a large chunk */
 	MOST_LARGE = 1 << 20,
 };
 
@@ -140,7 +141,7 @@ static struct error *find_space(struct asan_heap *heap, uint64_t space, bool *re
 /* Read the page that describes a large chunk: mapping's start and size, size, place in the list. */
 static bool read_large(struct view *view, uint64_t page, uint64_t place, struct asan_large *ret)
 {
-	uint64_t words[4];
+	uint64_t words[LARGE_WORDS];
 
 	if (!page || page % PAGE_BYTES != 0 || !view_read(view, page, words, sizeof(words)) ||
 	    words[3] != place || words[0] % PAGE_BYTES != 0 || words[1] % PAGE_BYTES != 0 ||
@@ -324,6 +325,54 @@ static bool asan_lives_in(const struct heap *heap, uint64_t start, uint64_t end)
 	return of(heap)->module->start - start < end - start;
 }
 
+struct visitor {
+	const struct asan_heap *heap;
+	program_range_visitor *visit;
+	void *data;
+	struct view view;
+};
+
+/* Visit a chunk's header, and what leads there, and to the stack that allocated it. */
+static struct error *visit_chunk(void *data, const struct asan_chunk *chunk)
+{
+	struct visitor *visitor = data;
+	struct memory_range extent;
+	uint64_t first;
+
+	if (chunk->state != ASAN_USED && chunk->state != ASAN_QUARANTINED)
+		return NULL;
+	TRY(visitor->visit(visitor->data, chunk->start - ASAN_HEADER, ASAN_HEADER));
+	if (asan_find_extent(visitor->heap, chunk->start, &extent) &&
+	    view_word(&visitor->view, extent.start, &first) && first == MAGIC)
+		TRY(visitor->visit(visitor->data, extent.start, sizeof(first)));
+	return chunk->stack ? asan_visit_trace(visitor->heap, &visitor->view, chunk->stack,
+					       visitor->visit, visitor->data)
+			    : NULL;
+}
+
+static struct error *visit_large(struct visitor *visitor, const struct asan_large *large)
+{
+	struct asan_chunk chunk = asan_read_chunk(&visitor->view, large->chunk, large->end);
+	uint64_t first;
+
+	TRY(visitor->visit(visitor->data, large->chunk - PAGE_BYTES, LARGE_WORDS * WORD));
+	if (view_word(&visitor->view, large->chunk, &first) && first == MAGIC)
+		TRY(visitor->visit(visitor->data, large->chunk, sizeof(first)));
+	return visit_chunk(visitor, &chunk);
+}
+
+static struct error *asan_visit_structure(const struct heap *heap, program_range_visitor *visit,
+					  void *data)
+{
+	struct visitor visitor = { of(heap), visit, data, { of(heap)->context.image } };
+
+	for (unsigned int i = 1; i < ASAN_CLASSES; i++)
+		TRY(asan_visit_class(of(heap), i, visit_chunk, &visitor));
+	array_for_each(large, &of(heap)->larges)
+		TRY(visit_large(&visitor, large));
+	return NULL;
+}
+
 const struct allocator allocator_asan = {
 	.name = "asan",
 	.summary = "AddressSanitizer of GCC 12 and Clang 14 or later, on x86-64",
@@ -331,5 +380,6 @@ const struct allocator allocator_asan = {
 	.heap_size = sizeof(struct asan_heap),
 	.noting = &asan_noting,
 	FILL_SLOTS(asan, open, walk, close, arena_count, arena, arena_kinds, free_kinds, free_kind,
-		   extent, size_fits, lives_in),
+		   extent, size_fits, lives_in, visit_structure),
+	.visits_heads = true,
 };

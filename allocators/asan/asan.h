@@ -59,4 +59,8 @@ struct error *asan_visit_class(const struct asan_heap *heap, unsigned int number
 /* The memory of the chunk that address is in; false: of none. */
 bool asan_find_extent(const struct asan_heap *heap, uint64_t address, struct memory_range *ret);
 
+/* Visit what leads to the stack of that number, and is no address. */
+struct error *asan_visit_trace(const struct asan_heap *heap, struct view *view, uint64_t number,
+			       program_range_visitor *visit, void *data);
+
 extern const struct noting asan_noting;

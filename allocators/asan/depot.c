@@ -67,6 +67,25 @@ static uint64_t find_trace(const struct asan_heap *heap, struct view *view, uint
 	return item && view_word(view, item, &trace) ? trace : 0;
 }
 
+struct error *asan_visit_trace(const struct asan_heap *heap, struct view *view, uint64_t number,
+			       program_range_visitor *visit, void *data)
+{
+	uint64_t trace = find_trace(heap, view, number), depot, store, node;
+	uint32_t place;
+
+	if (!trace)
+		return NULL;
+	TRY(visit(data, trace, WORD));
+	if (!module_find_variable(heap->module, "_ZN11__sanitizerL8theDepotE", &depot) ||
+	    !module_find_variable(heap->module, "_ZN11__sanitizerL10stackStoreE", &store))
+		return NULL;
+	node = find_item(view, depot + NODES, number, NODE) + NODE_PLACE;
+	if (!view_read(view, node, &place, sizeof(place)))
+		return NULL;
+	TRY(visit(data, node, sizeof(place)));
+	return visit(data, store + BLOCKS + (uint64_t)BLOCK * (--place >> BLOCK_BITS) + WORD, WORD);
+}
+
 /* The first one is in the function of the sanitizer that was called, which is left out. */
 static size_t read_calls(void *owner, uint64_t calls, uint64_t *ret, size_t most)
 {

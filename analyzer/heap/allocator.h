@@ -209,6 +209,9 @@ struct allocator {
 	 */
 	struct error *(*visit_structure)(const struct heap *heap, program_range_visitor *visit,
 					 void *data);
+	/* With extent and visit_structure: that visits heads, so that remains between blocks do not
+	 * count as such. */
+	bool visits_heads;
 	/*
 	 * With visit_structure: true if the word at this offset of the block, which is no address,
 	 * is what it wrote there while the block was free. It must follow from what is known

@@ -98,13 +98,15 @@ static struct span span_in_heap(const struct slim_rules *rules, const struct hea
 				uint64_t address)
 {
 	allocation_id id = allocation_find(rules->index, address);
+	const struct allocator *allocator;
 	uint64_t end;
 
 	if (id != NO_ALLOCATION)
 		return span_of_block(rules, region, id, address);
 	end = next_block(rules, region, address);
 	/* Without heads, such as at the ends of pages, there is only what was left there. */
-	if (!heaps_arena_allocator(rules->heaps, region->arena)->extent)
+	allocator = heaps_arena_allocator(rules->heaps, region->arena);
+	if (!allocator->extent || allocator->visits_heads)
 		return (struct span){ end, SLIM_ALLOCATOR };
 	if (end - address <= (uint64_t)MOST_OF_HEAD * rules->word)
 		return (struct span){ end, SLIM_ALLOCATOR, .is_head = true };

@@ -15,7 +15,7 @@
 static const char DOCUMENTATION[] =
 	"Write a core without contents: who holds what, what leaked and what memory is for can be asked of it, but no text or number of the program's is in it.\vAddresses stay, and what allocators, the loader and the C library write; any other word becomes a placeholder, also in environment, arguments, stacks and registers. heapcore, gdb and readelf read it.\n"
 	"\n"
-	"It takes cores of programs in C, C++, Rust, Crystal, Guile, Python, Ruby, Perl, PHP, Node.js, LuaJIT or Lua 5.1 to 5.4 that use malloc of glibc, jemalloc or tcmalloc, and slices of GLib. Of scripts, names in code stay, of Python also dicts' keys that are interned, as those of attributes are.\n"
+	"It takes cores of programs in C, C++, Rust, Crystal, Guile, Python, Ruby, Perl, PHP, Node.js, LuaJIT or Lua 5.1 to 5.4 that use malloc of glibc, jemalloc, tcmalloc or AddressSanitizer, and slices of GLib. Of scripts, names in code stay, of Python also dicts' keys that are interned, as those of attributes are.\n"
 	"\n"
 	"Exit status: 0 if the core was written; 2 for wrong usage; 3 if CORE could not be read, has what a slim core cannot have yet, or the new one could not be written.";
 

@@ -8,6 +8,7 @@ import glob
 import json
 import lzma
 import os
+import platform
 import random
 import re
 import shutil
@@ -186,6 +187,22 @@ class SlimTest(LiveTest):
         self.assertEqual(found(living, everything), set())
         self.assertEqual(ask(living, "count", "used").stdout, ask(core, "count", "used").stdout)
         self.assertIn("contents were left out", ask(living, "count", "used").stderr)
+
+    def test_no_secret_is_left_by_the_address_sanitizer(self):
+        if not glob.glob("/usr/lib/*/libasan.so.*") or platform.machine() != "x86_64":
+            raise Skipped("there is no AddressSanitizer")
+        secrets = make_secrets()
+        everything = [secret for shape in secrets.values() for secret in shape]
+        process = self.start_with_secrets(secrets, "-fsanitize=address", "-g",
+                                          ASAN_OPTIONS="detect_leaks=0")
+        os.unlink(self.path("secrets.txt"))
+        core = snap(process, self.path("core"))
+        self.assertEqual(len(found(core, everything)), len(everything))
+        slim = self.slim(core)
+        self.assertEqual(found(slim, everything), set())
+        self.check_same(core, slim, "summarize leakroots", "fragmentation", "dangling")
+        self.assertEqual(ask(slim, "gate", expected=[FOUND, 0]).stdout.replace(slim, core),
+                         ask("--no-content", core, "gate", expected=[FOUND, 0]).stdout)
 
     def check_allocator(self, name, file):
         library = glob.glob(f"/usr/lib/*/{file}")
