@@ -6,7 +6,7 @@
 
 /* A unit's program, from its header. */
 struct line_program {
-	Dwarf *dwarf;
+	struct cursor line_texts, texts; /* the sections that names of version 5 are in */
 	struct cursor folders, files, code;
 	unsigned int version;
 	size_t width; /* of offsets */
@@ -29,12 +29,10 @@ struct file_entry {
 	uint64_t folder;
 };
 
-static const char *text_at(Dwarf *dwarf, const char *section, uint64_t offset)
+static const char *text_at(struct cursor section, uint64_t offset)
 {
-	struct cursor cursor = debug_section(dwarf, section);
-
-	cursor_skip(&cursor, offset);
-	return cursor_text(&cursor);
+	cursor_skip(&section, offset);
+	return cursor_text(&section);
 }
 
 static void read_field(const struct line_program *program, struct cursor *cursor, uint64_t content,
@@ -49,11 +47,11 @@ static void read_field(const struct line_program *program, struct cursor *cursor
 		break;
 	case DW_FORM_line_strp:
 		number = cursor_number(cursor, program->width);
-		text = text_at(program->dwarf, ".debug_line_str", number);
+		text = text_at(program->line_texts, number);
 		break;
 	case DW_FORM_strp:
 		number = cursor_number(cursor, program->width);
-		text = text_at(program->dwarf, ".debug_str", number);
+		text = text_at(program->texts, number);
 		break;
 	case DW_FORM_udata:
 		number = cursor_unsigned(cursor);
@@ -189,8 +187,9 @@ static void read_old_tables(struct line_program *program, struct cursor *cursor)
 
 static bool read_program(Dwarf_Die *unit, struct line_program *ret)
 {
-	struct line_program program = { .dwarf = dwarf_cu_getdwarf(unit->cu) };
-	struct cursor cursor = debug_section(program.dwarf, ".debug_line");
+	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
+	struct cursor cursor = debug_section(dwarf, ".debug_line");
+	struct line_program program = { .version = 0 };
 	uint8_t address_size = 8;
 	uint64_t length;
 	Dwarf_Attribute attribute;
@@ -234,6 +233,8 @@ static bool read_program(Dwarf_Die *unit, struct line_program *ret)
 	if (program.version < 5) {
 		read_old_tables(&program, &cursor);
 	} else {
+		program.line_texts = debug_section(dwarf, ".debug_line_str");
+		program.texts = debug_section(dwarf, ".debug_str");
 		program.folders = cursor;
 		find_entry(&program, &cursor, UINT64_MAX);
 		program.files = cursor;
