@@ -15,6 +15,7 @@
  */
 #include "analyzer/runtimes/python/objects.h"
 
+#include "analyzer/program/getter.h"
 #include "analyzer/runtimes/python/collector.h"
 #include "analyzer/runtimes/python/space.h"
 #include "analyzer/runtimes/python/stale.h"
@@ -49,6 +50,7 @@ void python_release(struct object_space *space)
 	python_types_deinit(&python->types);
 	ranks_deinit(&python->blocks);
 	arrays_release(&python->owner_of, &python->constants, &python->unused, &python->chunks);
+	cleanup_disassembler_destroy(&python->disassembler);
 }
 
 /*

@@ -8,6 +8,7 @@
  * Modules/_collectionsmodule.c.
  */
 #include "analyzer/base/macros.h"
+#include "analyzer/program/getter.h"
 #include "analyzer/runtimes/object_values.h"
 #include "analyzer/runtimes/python/entries.h"
 #include "analyzer/runtimes/python/objects.h"
@@ -34,6 +35,7 @@ enum {
 	LINKS = 16, /* of the collector, in front of objects */
 	/* Fields of types. */
 	TYPE_MEMBERS = 240, /* struct PyMemberDef[] */
+	TYPE_GETTERS = 248, /* struct PyGetSetDef[] */
 	TYPE_BASE = 256,
 	TYPE_DICT = 264,
 	TYPE_GET = 272, /* a function, of descriptors */
@@ -536,7 +538,7 @@ static bool read_name(struct view *view, uint64_t address, char ret[static MOST_
 }
 
 /* The name of the member at that offset; also of those that `__slots__` makes. */
-static bool find_member(struct view *view, uint64_t type, uint64_t offset,
+static bool find_member(struct python *python, struct view *view, uint64_t type, uint64_t offset,
 			char ret[static MOST_TEXT])
 {
 	struct {
@@ -551,6 +553,25 @@ static bool find_member(struct view *view, uint64_t type, uint64_t offset,
 	     i++, place += sizeof(member))
 		if (member.offset == offset)
 			return read_name(view, member.name, ret);
+	return false;
+}
+
+/* The same for members that a function gets, as those of classes in C and Cython are. */
+static bool find_getter(struct python *python, struct view *view, uint64_t type, uint64_t offset,
+			char ret[static MOST_TEXT])
+{
+	struct {
+		uint64_t name, get, set, document, closure;
+	} getter;
+	uint64_t place;
+
+	if (!view_word(view, type + TYPE_GETTERS, &place) || place == 0)
+		return false;
+	for (int i = 0; i < MOST_MEMBERS && view_read(view, place, &getter, sizeof(getter)) &&
+			getter.name != 0;
+	     i++, place += sizeof(getter))
+		if (getter_returns(view->image, &python->disassembler, getter.get, offset))
+			return read_name(view, getter.name, ret);
 	return false;
 }
 
@@ -597,25 +618,37 @@ static const char *find_text(const char *source, const char *target, uint64_t of
 	return NULL;
 }
 
-static void add_word(struct object_path *path, uint64_t offset)
+/* The name of the word at that offset, as its class or one that this is derived from has it. */
+static bool find_named(struct object_path *path, uint64_t offset, char ret[static MOST_TEXT],
+		       bool (*find)(struct python *python, struct view *view, uint64_t type,
+				    uint64_t offset, char ret[static MOST_TEXT]))
 {
 	uint64_t type = python_type_of(python_of(path), path->id)->address;
+
+	for (int i = 0; i < MOST_BASES && type != 0; i++)
+		if (find(python_of(path), &path->view, type, offset, ret))
+			return true;
+		else if (!view_word(&path->view, type + TYPE_BASE, &type))
+			break;
+	return false;
+}
+
+static void add_word(struct object_path *path, uint64_t offset)
+{
 	const char *text, *class_name = class_of(path, path->source);
 	char name[MOST_TEXT];
 
-	for (int i = 0; i < MOST_BASES && type != 0; i++) {
-		if (find_member(&path->view, type, offset, name)) {
-			path_add(path, ".%s", name);
-			return;
-		}
-		if (!view_word(&path->view, type + TYPE_BASE, &type))
-			break;
+	if (find_named(path, offset, name, find_member)) {
+		path_add(path, ".%s", name);
+		return;
 	}
 	text = find_text(class_name, class_of(path, path->target), offset);
 	if (!text && is_of_contexts(class_name, "ContextVar") && offset == ITEMS)
 		text = ".<default>";
 	if (text)
 		path_add(path, "%s", text);
+	else if (find_named(path, offset, name, find_getter))
+		path_add(path, ".%s", name);
 	else
 		path_add(path, ".+%#" PRIx64, offset);
 }

@@ -47,8 +47,9 @@ struct python {
 	ARRAY(struct memory_range) chunks;	 /* heads of these stacks */
 	uint64_t links; /* how far before an object those of the collector stand */
 	/* Once python_find_globals() was called: */
-	unsigned int string_head; /* see values.h */
-	bool values_are_counted;  /* values of attributes have a count, from 3.13 on */
+	unsigned int string_head;	   /* see values.h */
+	bool values_are_counted;	   /* values of attributes have a count, from 3.13 on */
+	struct disassembler *disassembler; /* of getters; NULL: none was read */
 };
 
 static inline uint32_t python_number_of(const struct python *python, allocation_id id)
