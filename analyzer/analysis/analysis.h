@@ -290,6 +290,11 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 				      size_t count);
 struct patterns *analysis_owners(const struct analysis *analysis);
 
+/* Find the patterns and owners of those, in order, that the sources alone tell: of the caller's. */
+struct error *analysis_owners_among(struct analysis *analysis, const allocation_id *ids,
+				    size_t count, const struct bitmap *sources,
+				    struct patterns **ret);
+
 /*
  * Once single allocations have been asked about, build the stages with which further answers take
  * milliseconds, within half of the memory allowed. For while nothing else is to be done.

@@ -108,6 +108,17 @@ struct error *analysis_need_owners_of(struct analysis *analysis, const allocatio
 	return count ? find_few(analysis, unknown, count) : NULL;
 }
 
+struct error *analysis_owners_among(struct analysis *analysis, const allocation_id *ids,
+				    size_t count, const struct bitmap *sources,
+				    struct patterns **ret)
+{
+	const struct scan_input input = analysis_scan_input(analysis);
+
+	TRY(analysis_need(analysis, STAGE_OBJECTS));
+	TRY(patterns_create(&input, ret));
+	return patterns_find_few(*ret, ids, count, sources);
+}
+
 struct patterns *analysis_owners(const struct analysis *analysis)
 {
 	return analysis->costs[STAGE_OWNERS].built ? analysis->patterns : analysis->few_patterns;

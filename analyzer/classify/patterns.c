@@ -172,8 +172,12 @@ struct error *patterns_find_few(struct patterns *patterns, const allocation_id *
 	_cleanup_(free) uint64_t *claims = calloc(count + 1, sizeof(*claims));
 	const struct few_claims few = { ids, claims, count };
 	const struct scan_task task = { .aim = SCAN_BOTH, .sources = sources, .few = &few };
+	struct scan_input input = patterns->input;
 
-	TRY(claims ? scan_memory(&patterns->input, &task) : &error_no_memory);
+	/* What walks a structure of C++ would ask about claims of all. */
+	if (!scan_is_local(&input))
+		input.cxx = 0;
+	TRY(claims ? scan_memory(&input, &task) : &error_no_memory);
 	TRY(array_reserve(&patterns->few, count));
 	for (size_t i = 0; i < count; i++) {
 		struct known *one = &patterns->few.items[patterns->few.count++];

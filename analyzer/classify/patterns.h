@@ -38,7 +38,7 @@ bool patterns_measure_nothing(const struct patterns *patterns);
 /*
  * Instead, find the patterns and owners of count allocations, in order of id; called again, of
  * others as well. sources has these, all that refers to them, and what patterns_lead_on() adds.
- * Where classifiers walk along references that cannot be done.
+ * Where classifiers walk along references, those of C++ find nothing.
  */
 bool patterns_can_find_few(const struct patterns *patterns);
 struct error *patterns_find_few(struct patterns *patterns, const allocation_id *ids, size_t count,

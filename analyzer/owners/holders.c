@@ -1,6 +1,7 @@
 #include "analyzer/owners/holders.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/base/table.h"
 #include "analyzer/kinds/links.h"
 #include "analyzer/owners/owners.h"
@@ -47,7 +48,8 @@ struct heavy {
 	size_t position, end;
 	struct memory_range range;
 	kind_key kind;
-	uint64_t offset; /* in what dominates it, of the word that refers to it; or NO_OFFSET */
+	uint64_t offset;     /* in what dominates it, of the word that refers to it; or NO_OFFSET */
+	allocation_id owner; /* see find_owner() */
 	uint32_t group;
 	bool is_part; /* of the object above, not a link of it */
 };
@@ -64,6 +66,7 @@ struct finder {
 	HASH_TABLE(struct content) contents; /* by group and kind */
 	HASH_TABLE(struct root_group) roots;
 	ARRAY(struct heavy) path;
+	struct patterns *owners;       /* of parts that retain much; NULL: there are none */
 	uint32_t root_group;	       /* of what was met last at the top */
 	size_t root_end;	       /* behind what it holds there */
 	allocation_id top;	       /* at hand */
@@ -75,6 +78,7 @@ static void finder_deinit(struct finder *finder)
 {
 	arrays_release(&finder->groups, &finder->path);
 	tables_release(&finder->contents, &finder->roots);
+	cleanup_patterns_destroy(&finder->owners);
 }
 DEFINE_DEINIT(finder_deinit, struct finder)
 
@@ -191,13 +195,33 @@ static bool may_be_links(const struct finder *finder, const struct heavy *a, con
 		!object_paths_has(paths, dominators_at(finder->tree, b->position)));
 }
 
+/*
+ * The object that a block is a part of, such as a list for its items, if the program names it and
+ * it does not dominate the block, as other words lead there, too; else NO_ALLOCATION.
+ */
+static allocation_id find_owner(const struct finder *finder, allocation_id part)
+{
+	const struct analysis *analysis = finder->analysis;
+	allocation_id owner = NO_ALLOCATION;
+
+	if (finder->owners)
+		owner = allocation_find(analysis_index(analysis),
+					patterns_owner(finder->owners, part));
+	if (owner == NO_ALLOCATION || !object_paths_has(analysis_object_paths(analysis), owner))
+		return NO_ALLOCATION;
+	for (size_t i = 0; i < finder->path.count; i++)
+		if (dominators_at(finder->tree, finder->path.items[i].position) == owner)
+			return NO_ALLOCATION;
+	return owner;
+}
+
 /* The group above that it is part of: as a buffer or node, or as the next link of a chain. */
 static uint32_t find_whole(struct finder *finder, struct heavy *heavy)
 {
 	size_t depth = finder->path.count;
 	const struct heavy *above;
 
-	if (depth == 0)
+	if (depth == 0 || heavy->owner != NO_ALLOCATION)
 		return NO_GROUP;
 	above = &finder->path.items[depth - 1];
 	heavy->is_part =
@@ -257,29 +281,6 @@ static struct error *count_part(struct finder *finder, const struct heavy *heavy
 	return count_content(finder, part);
 }
 
-/*
- * An object's block that others refer to as well, such as an array's with views, is below what
- * holds all of them: the object's name says more than theirs. NO_ALLOCATION: its object is above.
- */
-static allocation_id find_owner(const struct finder *finder, const struct heavy *heavy)
-{
-	enum { MOST_ABOVE = 8 };
-	const struct analysis *analysis = finder->analysis;
-	allocation_id id = dominators_at(finder->tree, heavy->position), owner;
-	size_t depth = finder->path.count;
-
-	if (!heavy->is_part || depth == 0)
-		return NO_ALLOCATION;
-	owner = runtimes_whole(analysis_runtimes(analysis), id);
-	if (owner == NO_ALLOCATION || !object_paths_has(analysis_object_paths(analysis), owner) ||
-	    finder->groups.items[heavy->group].holder.id == owner)
-		return NO_ALLOCATION;
-	for (size_t i = depth; i > 0 && depth - i < MOST_ABOVE; i--)
-		if (dominators_at(finder->tree, finder->path.items[i - 1].position) == owner)
-			return NO_ALLOCATION;
-	return owner;
-}
-
 /* The nearest object on the path that has a name in the program, or NO_ALLOCATION. */
 static allocation_id find_named(const struct finder *finder)
 {
@@ -306,9 +307,9 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 			   allocation_start(index, id) + allocation_size(index, id) },
 		.kind = kind_at(finder, position),
 		.offset = NO_OFFSET,
+		.owner = find_owner(finder, id),
 	};
 	size_t depth = finder->path.count, root;
-	allocation_id owner;
 	uint32_t above;
 
 	if (depth > 0)
@@ -317,17 +318,17 @@ static struct error *add_heavy(struct finder *finder, size_t position, uint64_t 
 		TRY(enter_root(finder, position, &above));
 	root = above == NO_GROUP ? NO_ROOT : finder->groups.items[above].holder.root;
 	heavy.group = find_whole(finder, &heavy);
-	owner = find_owner(finder, &heavy);
-	if (owner != NO_ALLOCATION)
-		TRY(add_group(finder, owner, root, kind_of_id(finder, owner), &heavy.group));
-	if (depth == 0 && root != NO_ROOT &&
+	if (depth == 0 && root != NO_ROOT && heavy.owner == NO_ALLOCATION &&
 	    (variables_in_region(analysis_variables(finder->analysis), id) ||
 	     (kind_has_pattern(heavy.kind) && has_name(finder, root)))) {
 		heavy.group = above;
 		heavy.is_part = true;
 	}
 	if (heavy.group == NO_GROUP) {
-		TRY(add_group(finder, id, root, heavy.kind, &heavy.group));
+		TRY(heavy.owner == NO_ALLOCATION
+			    ? add_group(finder, id, root, heavy.kind, &heavy.group)
+			    : add_group(finder, heavy.owner, root, kind_of_id(finder, heavy.owner),
+					&heavy.group));
 		finder->groups.items[heavy.group].holder.retained = retained;
 		finder->groups.items[heavy.group].holder.named = find_named(finder);
 	} else {
@@ -417,6 +418,72 @@ static struct error *add_content(struct finder *finder, size_t position, uint64_
 	if (content.is_chain || kind_has_pattern(content.kind))
 		content.count = count_links(finder, position, content.kind);
 	return count_content(finder, content);
+}
+
+/* Find blocks that retain much, and are parts of objects: the first so many, in order. */
+static struct error *find_parts(const struct finder *finder, struct bitmap *ret, allocation_id *ids,
+				size_t *count, size_t most)
+{
+	const struct analysis *analysis = finder->analysis;
+	size_t end = dominators_count(finder->tree), next;
+
+	TRY(bitmap_init(ret, allocation_count(analysis_index(analysis)),
+			finder->groups.memory.account));
+	for (size_t i = 0; i < end; i = next) {
+		allocation_id id = dominators_at(finder->tree, i);
+		pattern_number pattern = patterns_of(analysis_patterns(analysis), id);
+
+		next = dominators_end(finder->tree, i);
+		if (dominators_bytes(finder->tree, i, next) < finder->least)
+			continue;
+		next = i + 1;
+		if (pattern != NO_PATTERN && !pattern_is_whole(pattern) && *count < most &&
+		    !object_paths_has(analysis_object_paths(analysis), id)) {
+			bitmap_set(ret, id);
+			ids[(*count)++] = id;
+		}
+	}
+	SORT(ids, *count, compare_u32);
+	return NULL;
+}
+
+/* Add the objects with a path that refer to the parts. */
+static void add_referrers(const struct finder *finder, const struct bitmap *parts,
+			  struct bitmap *sources)
+{
+	const struct analysis *analysis = finder->analysis;
+	const struct object_paths *paths = analysis_object_paths(analysis);
+
+	bitmap_for_each(id, analysis_anchored(analysis)) {
+		struct edges edges = graph_outgoing(analysis_graph(analysis), (allocation_id)id);
+
+		for (size_t i = 0; i < edges.count; i++)
+			if (bitmap_get(parts, edges.targets[i]) &&
+			    object_paths_has(paths, (allocation_id)id)) {
+				bitmap_set(sources, id);
+				break;
+			}
+	}
+}
+
+/* Find what the parts that retain much belong to, by what these and their referrers say. */
+static struct error *find_owners(struct finder *finder)
+{
+	enum { MOST_PARTS = 1024 };
+	_cleanup_(bitmap_deinit) struct bitmap parts = { 0 }, sources = { 0 };
+	allocation_id ids[MOST_PARTS];
+	size_t count = 0;
+
+	if (object_paths_count(analysis_object_paths(finder->analysis)) == 0)
+		return NULL;
+	TRY(find_parts(finder, &parts, ids, &count, MOST_PARTS));
+	if (count == 0)
+		return NULL;
+	TRY(bitmap_init(&sources, allocation_count(analysis_index(finder->analysis)),
+			finder->groups.memory.account));
+	add_referrers(finder, &parts, &sources);
+	bitmap_or(&sources, &parts);
+	return analysis_owners_among(finder->analysis, ids, count, &sources, &finder->owners);
 }
 
 /* Prefetch what is needed about the positions that follow; returns the next one. */
@@ -599,24 +666,36 @@ static bool is_nearly_all(const struct finder *finder, const struct holder *hold
 	       finder->groups.items[root->group].holder.retained / 100;
 }
 
-/* Pick the object, of those that globals of a language share, that is fewest steps from one. */
-static allocation_id nearest_example(const struct finder *finder, const struct holder *holder,
-				     const struct content *content)
+/*
+ * Pick an object of those that globals of a language share: one that retains about as much as any
+ * of them, and of these the one that is fewest steps from a global.
+ */
+static allocation_id usual_example(const struct finder *finder, const struct holder *holder,
+				   const struct content *content)
 {
-	enum { MOST_STEPS = 8 };
+	enum { MOST_STEPS = 8, ALIKE = 2 };
 	const struct object_paths *paths = analysis_object_paths(finder->analysis);
 	struct positions held = dominators_root(finder->tree, holder->root);
 	allocation_id found = content->example, steps[MOST_STEPS];
-	size_t least = MOST_STEPS;
+	size_t least = MOST_STEPS, end;
+	uint64_t most = 0;
 
-	for (size_t i = held.begin; i < held.end; i = dominators_end(finder->tree, i)) {
-		allocation_id id = dominators_at(finder->tree, i);
-		size_t count = object_paths_steps(paths, id, MOST_STEPS, steps);
+	for (size_t i = held.begin; i < held.end; i = end) {
+		size_t count;
+		uint64_t bytes;
 
-		if (count == 0 || count >= least || kind_at(finder, i) != content->kind)
+		end = dominators_end(finder->tree, i);
+		bytes = dominators_bytes(finder->tree, i, end);
+		if (bytes >= finder->least || bytes < most / ALIKE ||
+		    kind_at(finder, i) != content->kind)
 			continue;
-		found = id;
+		count = object_paths_steps(paths, dominators_at(finder->tree, i), MOST_STEPS,
+					   steps);
+		if (count == 0 || (count >= least && bytes / ALIKE <= most))
+			continue;
+		found = dominators_at(finder->tree, i);
 		least = count;
+		most = bytes;
 	}
 	return found;
 }
@@ -661,7 +740,7 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 		/* The first link of a chain is the holder itself. A list of lists is no chain. */
 		holder.content_count = most->count + (most->kind == group->kind && most->is_chain);
 		holder.example = is_shared_by_globals(finder, &holder)
-					 ? nearest_example(finder, &holder, most)
+					 ? usual_example(finder, &holder, most)
 					 : most->example;
 	}
 	return holder;
@@ -683,6 +762,7 @@ struct error *holders_find(struct analysis *analysis, struct holder ret[static M
 	count = dominators_count(finder.tree);
 	finder.least = dominators_bytes(finder.tree, 0, count) / LEAST_PART;
 	if (count > 0 && finder.least > 0) {
+		TRY(find_owners(&finder));
 		TRY(walk(&finder));
 		TRY(merge_alike(&finder));
 		choose(&finder);

@@ -14,7 +14,8 @@ import harness
 import python_test
 
 PROGRAM = r"""
-import collections, contextvars, functools, os, queue as queues, sys
+import collections, contextvars, ctypes, functools, os, queue as queues, sys
+import xml.etree.ElementTree as trees
 
 class Base:
     __slots__ = ("parent", "tag")
@@ -127,6 +128,10 @@ for i in range(30):
     simple.put(["simple %d" % i])
 for i in range(20):
     simple.get()
+element = trees.Element("of a class in C")
+element.tag = ["by a getter"]
+audit = [("entry %d" % i,) for i in range(20000)]
+items = ctypes.c_void_p(ctypes.c_void_p.from_address(id(audit) + 24).value)
 
 def module_of(path):
     return max((name for name in sys.modules if re.match(re.escape(name) + r"(?![\w])", path)),
@@ -244,13 +249,13 @@ class Paths(harness.LiveTest):
                      "recall.<cache>[1085].<result>",
                      "recall.<newest>.<result>", "variables[7].<default>",
                      "failures[7].__traceback__.tb_next.tb_frame.f_locals['local']",
-                     "context[<ContextVar 'v99'>]", "simple.<items>[9]"):
+                     "context[<ContextVar 'v99'>]", "simple.<items>[9]", "element.tag"):
             self.assertTrue("__main__." + path in paths, path)
         self.assertTrue("serve.<locals>.answer['parts'][1]" in paths)
         self.check_typed(rows, paths, (
             "__main__.dynamic.field199", "__main__.large['b']['c'][1]", "__main__.keys[3]",
             "__main__.queue[129]", "__main__.partial.keywords['key']", "__main__.keys[None]",
-            "__main__.coroutine.cr_frame.f_locals['waiting']"))
+            "__main__.coroutine.cr_frame.f_locals['waiting']", "__main__.element.tag"))
         self.assertIn("contextvars.copy_context()[<ContextVar 'v0'>]", paths)
         self.assertFalse([path for path in paths if path and ("ended" in path or "+0x" in path and
                                                               "__main__" in path)])
@@ -270,6 +275,12 @@ class Paths(harness.LiveTest):
                                                           row["address"]).stdout]
         self.assertIn("The program reaches what owns it as __main__.by_number\n",
                       harness.ask("-q", self.core, "explain", table["address"]).stdout)
+
+    def test_the_first_screen_names_the_owner_of_a_block(self):
+        """The items of the list, to which a word leads besides, have no path of their own."""
+        screen = harness.ask("-q", self.core).stdout
+        self.assertRegex(screen, r"__main__\.audit \(list\) +20,000 tuple\n")
+        self.assertNotIn("%PythonListItems", screen)
 
     def test_sql_has_the_same_paths(self):
         rows = harness.tables(self.core, "sql", "SELECT path(address) AS path FROM allocation "
