@@ -296,6 +296,12 @@ struct error *analysis_owners_among(struct analysis *analysis, const allocation_
 				    struct patterns **ret);
 
 /*
+ * Find only patterns that have numbers, and their owners, of all allocations, which takes half the
+ * time (STAGE_ROOTS, STAGE_OBJECTS).
+ */
+struct error *analysis_find_numbered(struct analysis *analysis, struct patterns **ret);
+
+/*
  * Once single allocations have been asked about, build the stages with which further answers take
  * milliseconds, within half of the memory allowed. For while nothing else is to be done.
  */

@@ -456,6 +456,14 @@ static struct error *build_owners(struct analysis *analysis)
 		       : find_patterns(&input, patterns_find_owners, &analysis->patterns);
 }
 
+struct error *analysis_find_numbered(struct analysis *analysis, struct patterns **ret)
+{
+	struct scan_input input = analysis_scan_input(analysis);
+
+	input.numbered = true;
+	return find_patterns(&input, patterns_find_owners, ret);
+}
+
 /* Only unreachable allocations refer to unreachable ones. */
 static struct error *build_leaked_patterns(struct analysis *analysis)
 {

@@ -102,6 +102,11 @@ struct pattern_numbers {
 	uint16_t owner_halves, own_halves;
 };
 
+static inline bool pattern_numbers_any(const struct pattern_numbers *numbers)
+{
+	return numbers->owner || numbers->own || numbers->owner_halves || numbers->own_halves;
+}
+
 struct pattern_numbers pattern_numbers(pattern_number number);
 
 /* Facts about an allocation with a pattern. */

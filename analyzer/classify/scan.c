@@ -106,6 +106,8 @@ static bool is_meant(const struct scan_input *input, const struct classifier *cl
 		return false;
 	if (classifier->for_cxx && !input->cxx)
 		return false;
+	if (input->numbered && !pattern_numbers_any(&classifier->numbers))
+		return false;
 	return !runtime || runtimes_space(input->runtimes, runtime);
 }
 

@@ -22,6 +22,7 @@ struct scan_input {
 	struct kept_words *kept;   /* to which to add the first words of only; or NULL */
 	struct memory_account *account;
 	struct progress *progress;
+	bool numbered;	  /* find only patterns that have numbers: see struct pattern_numbers */
 	unsigned int cxx; /* enum cxx_library; patterns_create() finds it */
 };
 

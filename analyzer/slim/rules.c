@@ -162,14 +162,30 @@ static struct error *keep_debug_header(struct slim_rules *rules, uint64_t start)
 		       : NULL;
 }
 
+/* True if blocks of a heap may have such. */
+static bool has_debug_headers(const struct slim_rules *rules)
+{
+	for (size_t i = 0; i < heaps_count(rules->heaps); i++) {
+		arena_number first;
+
+		if (heaps_heap(rules->heaps, i, &first)->allocator->read_debug_header)
+			return true;
+	}
+	return false;
+}
+
 /* Keep what makes containers of C++ and objects of the C library what they are. */
 static struct error *find_numbers(struct slim_rules *rules, struct analysis *analysis)
 {
 	struct progress *progress = analysis_progress(analysis);
-	const struct patterns *patterns = analysis_owners(analysis);
+	_cleanup_(patterns_destroy) struct patterns *patterns = NULL;
+	const bool debugged = has_debug_headers(rules);
 	struct reader reader;
 	uint64_t told = 0;
 
+	TRY(analysis_need(analysis, STAGE_ROOTS));
+	TRY(analysis_need(analysis, STAGE_OBJECTS));
+	TRY(analysis_find_numbered(analysis, &patterns));
 	patterns_init_reader(patterns, &reader);
 	for (size_t id = 0; id < allocation_count(rules->index); id++) {
 		pattern_number number = patterns_of(patterns, (allocation_id)id);
@@ -177,7 +193,9 @@ static struct error *find_numbers(struct slim_rules *rules, struct analysis *ana
 		struct pattern_facts facts;
 
 		TRY(progress_check_at(progress, id, &told));
-		TRY(keep_debug_header(rules, allocation_start(rules->index, (allocation_id)id)));
+		if (debugged)
+			TRY(keep_debug_header(rules,
+					      allocation_start(rules->index, (allocation_id)id)));
 		if (number == NO_PATTERN)
 			continue;
 		numbers = pattern_numbers(number);
@@ -273,11 +291,13 @@ static uint64_t text_size(const struct slim_rules *rules, const struct patterns 
 
 static struct error *find_strings(struct slim_rules *rules, struct analysis *analysis)
 {
-	const struct patterns *patterns = analysis_owners(analysis);
+	const struct patterns *patterns;
 	struct progress *progress = analysis_progress(analysis);
 	struct reader reader;
 	uint64_t told = 0;
 
+	TRY(analysis_need(analysis, STAGE_OWNERS));
+	patterns = analysis_owners(analysis);
 	patterns_init_reader(patterns, &reader);
 	for (size_t id = 0; id < allocation_count(rules->index); id++) {
 		TRY(progress_check_at(progress, id, &told));
@@ -319,7 +339,6 @@ struct error *slim_rules_init(struct slim_rules *rules, struct analysis *analysi
 		   &rules->contents);
 	TRY(check_supported(rules, analysis));
 	TRY(heaps_wake(rules->heaps));
-	TRY(analysis_need(analysis, STAGE_OWNERS));
 	TRY(find_mapped(rules));
 	TRY(find_numbers(rules, analysis));
 	TRY(find_structure(rules, analysis, options->strings));
