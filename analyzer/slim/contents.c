@@ -62,28 +62,58 @@ static size_t number_above(const struct slim_rules *rules, const struct heap_reg
 	return low;
 }
 
-/* The start of that block; the region's end if there is none. */
-static uint64_t next_block(const struct slim_rules *rules, const struct heap_region *region,
-			   uint64_t address)
-{
-	size_t number = number_above(rules, region, address);
+/*
+ * Where the spans of a piece have come to. They follow each other, so mostly the next block is the
+ * one behind the last.
+ */
+struct place {
+	const struct heap_region *region; /* that the last span was in; or NULL */
+	const struct heap *heap;	  /* whose it is */
+	bool has_heads;
+	size_t next;		   /* the number of the first block that ends above it */
+	struct memory_range block; /* that one; the region's end if there is none */
+	size_t hint;
+	size_t structure, contents; /* the first ranges that may end above it */
+};
 
-	return number < (size_t)region->first + region->count
-		       ? allocation_start(rules->index, (allocation_id)number)
-		       : region->end;
+/* Find the first block of the region that ends above address. */
+static void find_block(const struct slim_rules *rules, struct place *place, uint64_t address)
+{
+	const struct heap_region *region = place->region;
+	size_t end = (size_t)region->first + region->count;
+
+	for (; place->next < end; place->next++) {
+		place->block = allocation_range_near(rules->index, (allocation_id)place->next,
+						     &place->hint);
+		if (address < place->block.end)
+			return;
+	}
+	place->block = (struct memory_range){ region->end, UINT64_MAX };
 }
 
-static struct span span_of_block(const struct slim_rules *rules, const struct heap_region *region,
-				 allocation_id id, uint64_t address)
+static void enter_region(const struct slim_rules *rules, struct place *place,
+			 const struct heap_region *region, uint64_t address)
 {
-	struct memory_range range = allocation_range_around(rules->index, id, address);
+	const struct allocator *allocator = heaps_arena_allocator(rules->heaps, region->arena);
+	allocation_id id = allocation_find(rules->index, address);
+
+	place->region = region;
+	place->heap = heap_of(rules, region->arena);
+	place->has_heads = allocator->extent && !allocator->visits_heads;
+	place->next = id != NO_ALLOCATION ? id : number_above(rules, region, address);
+	find_block(rules, place, address);
+}
+
+static struct span span_of_block(const struct slim_rules *rules, const struct place *place)
+{
+	struct memory_range range = place->block;
 	struct block block = { range.start, range.end - range.start,
-			       allocation_state(rules->index, id) };
+			       allocation_state(rules->index, (allocation_id)place->next) };
 	struct span span = {
 		.end = range.end,
 		.origin = block.state == BLOCK_USED ? SLIM_USED : SLIM_FREE,
 		.block = block,
-		.heap = heap_of(rules, region->arena),
+		.heap = place->heap,
 	};
 
 	if (block.state == BLOCK_USED && span.heap && span.heap->allocator->keeps &&
@@ -94,24 +124,23 @@ static struct span span_of_block(const struct slim_rules *rules, const struct he
 	return span;
 }
 
-static struct span span_in_heap(const struct slim_rules *rules, const struct heap_region *region,
+static struct span span_in_heap(const struct slim_rules *rules, struct place *place,
 				uint64_t address)
 {
-	allocation_id id = allocation_find(rules->index, address);
-	const struct allocator *allocator;
 	uint64_t end;
 
-	if (id != NO_ALLOCATION)
-		return span_of_block(rules, region, id, address);
-	end = next_block(rules, region, address);
+	if (address >= place->block.end)
+		find_block(rules, place, address);
+	if (address >= place->block.start)
+		return span_of_block(rules, place);
+	end = place->block.start;
 	/* Without heads, such as at the ends of pages, there is only what was left there. */
-	allocator = heaps_arena_allocator(rules->heaps, region->arena);
-	if (!allocator->extent || allocator->visits_heads)
+	if (!place->has_heads)
 		return (struct span){ end, SLIM_ALLOCATOR };
 	if (end - address <= (uint64_t)MOST_OF_HEAD * rules->word)
 		return (struct span){ end, SLIM_ALLOCATOR, .is_head = true };
 	/* Behind a wide gap, such as one for alignment, the head is right before the block. */
-	if (end < region->end)
+	if (end < place->region->end)
 		end -= (uint64_t)LEAST_OF_HEAD * rules->word;
 	return (struct span){ end, SLIM_ALLOCATOR };
 }
@@ -254,11 +283,18 @@ static inline unsigned int text_width(uint64_t word, enum text_state state)
 static inline bool redact_text(const struct slim_rules *rules, uint64_t word, unsigned int bytes,
 			       uint64_t *ret, enum text_state *state)
 {
-	/* Without text, the first bytes are rarely all of ASCII, or are the byte of a number. */
-	bool may_be_text = *state != TEXT_NONE || (!(word & 0x80808080) && word > UINT8_MAX);
-	unsigned int each = may_be_text ? text_width(word, *state) : 0;
-	unsigned int count = each ? count_characters(word, each) : 0;
+	unsigned int each, count;
 
+	if (bytes == sizeof(word) && bytes_printable(word) == HIGH) {
+		*ret = ONES * rules->letter;
+		*state = TEXT_BYTES;
+		return true;
+	}
+	/* Without text, the first bytes are rarely all of ASCII, or are the byte of a number. */
+	if (*state == TEXT_NONE && ((word & 0x80808080) || word <= UINT8_MAX))
+		return false;
+	each = text_width(word, *state);
+	count = each ? count_characters(word, each) : 0;
 	if (!each || !is_terminated(word, bytes, count, each))
 		return false;
 	*ret = (each == 1 ? ONES : UINT64_MAX / UINT16_MAX) * rules->letter;
@@ -313,45 +349,186 @@ struct redacted {
 	uint64_t addresses, placeholders;
 };
 
-/* Redact the words of a span, each of so many bytes, but for structure. */
-static inline __attribute__((always_inline)) struct redacted redact_words(
-	const struct slim_rules *rules, const struct span *span, unsigned int each,
-	uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
+/* Redact words, each of so many bytes, of a span, but for structure. */
+static inline __attribute__((always_inline)) void redact_words(const struct slim_rules *rules,
+							       const struct span *span,
+							       unsigned int each, uint64_t address,
+							       const uint8_t *bytes, uint64_t size,
+							       uint8_t *ret, enum text_state *text,
+							       struct redacted *redacted)
 {
-	enum text_state text =
-		span->origin == SLIM_USED ? state_at(span, address, bytes, each) : TEXT_NONE;
-	struct redacted redacted = { 0 };
-
 	for (uint64_t i = 0; i < size; i += each) {
 		uint64_t word = load_word(bytes + i, each);
 		bool is_address = word != 0 && slim_is_address(rules, word) &&
-				  !is_within_text(word, each, text);
+				  !is_within_text(word, each, *text);
 
-		redacted.addresses += is_address ? each : 0;
+		redacted->addresses += is_address ? each : 0;
 		if (word == 0 || is_address || (span->is_head && slim_is_size(rules, word)) ||
 		    (span->block.size && is_of_allocator(span, address + i, word, each))) {
-			text = TEXT_NONE;
+			*text = TEXT_NONE;
 			memcpy(ret + i, &word, each);
 			continue;
 		}
-		redacted.placeholders += each;
-		if (!span->block.size || !redact_text(rules, word, each, &word, &text)) {
-			text = TEXT_NONE;
+		redacted->placeholders += each;
+		if (!span->block.size || !redact_text(rules, word, each, &word, text)) {
+			*text = TEXT_NONE;
 			word = slim_placeholder(rules, word);
 		}
 		memcpy(ret + i, &word, each);
 	}
+}
+
+enum {
+	WORD = sizeof(uint64_t),
+	MASK_WORDS = SLIM_LOOK_WORDS,
+	MASKS = SLIM_MOST_REDACTED / WORD / MASK_WORDS,
+};
+
+/* A piece of memory being redacted. Words of 8 bytes are placeholders at first. */
+struct redaction {
+	const struct slim_rules *rules;
+	const uint8_t *bytes;
+	uint8_t *ret;
+	uint64_t address; /* of its first byte */
+	/* A bit for each word of 8 bytes: it may be an address, text may begin there, it is 0. */
+	uint64_t addresses[MASKS], texts[MASKS], zeros[MASKS];
+};
+
+static void look_at_words(struct redaction *redaction, uint64_t size)
+{
+	const struct slim_rules *rules = redaction->rules;
+	bool any = rules->ignored_bits || rules->has_signatures;
+
+	for (size_t i = 0, count = size / WORD; i < count; i += MASK_WORDS) {
+		size_t number = i / MASK_WORDS, words = MIN(count - i, MASK_WORDS);
+		const uint8_t *bytes = redaction->bytes + i * WORD;
+		struct slim_look look =
+			slim_look(bytes, words, rules->half, redaction->ret + i * WORD);
+
+		redaction->addresses[number] =
+			any ? UINT64_MAX : word_filter_mask(&rules->filter, bytes, words);
+		redaction->texts[number] = look.texts;
+		redaction->zeros[number] = look.zeros;
+	}
+}
+
+/* The bits of the words from that one on, up to another one or the end of its mask. */
+static inline uint64_t bits_from(const uint64_t *masks, size_t from, size_t to)
+{
+	uint64_t bits = masks[from / MASK_WORDS] >> from % MASK_WORDS;
+
+	return to - from < MASK_WORDS ? bits & ((UINT64_C(1) << (to - from)) - 1) : bits;
+}
+
+static inline size_t next_mask(size_t from, size_t to)
+{
+	return MIN((from / MASK_WORDS + 1) * MASK_WORDS, to);
+}
+
+static uint64_t count_bits(const uint64_t *masks, size_t from, size_t to)
+{
+	uint64_t count = 0;
+
+	for (; from < to; from = next_mask(from, to))
+		count += (uint64_t)__builtin_popcountll(bits_from(masks, from, to));
+	return count;
+}
+
+/* The first of the words [from, to) that may be more than a placeholder; or to. */
+static inline size_t next_looked_at(const struct redaction *redaction, size_t from, size_t to,
+				    bool texts)
+{
+	for (; from < to; from = next_mask(from, to)) {
+		uint64_t bits = bits_from(redaction->addresses, from, to);
+
+		if (texts)
+			bits |= bits_from(redaction->texts, from, to);
+		if (bits)
+			return from + (size_t)__builtin_ctzll(bits);
+	}
+	return to;
+}
+
+/* Redact words [from, to) one by one. */
+static void redact_edge(const struct redaction *redaction, const struct span *span, size_t from,
+			size_t to, enum text_state *text, struct redacted *redacted)
+{
+	redact_words(redaction->rules, span, WORD, redaction->address + from * WORD,
+		     redaction->bytes + from * WORD, (to - from) * WORD,
+		     redaction->ret + from * WORD, text, redacted);
+}
+
+/* Redact words [from, to), none of which is kept but addresses. */
+static void redact_most(const struct redaction *redaction, const struct span *span, size_t from,
+			size_t to, enum text_state *text, struct redacted *redacted)
+{
+	const struct slim_rules *rules = redaction->rules;
+	bool texts = span->block.size > 0;
+	uint64_t addresses = 0, zeros = count_bits(redaction->zeros, from, to);
+
+	redacted->placeholders += (to - from - zeros) * WORD;
+	for (; from < to; from++) {
+		uint64_t word, now;
+
+		if (*text == TEXT_NONE)
+			from = next_looked_at(redaction, from, to, texts);
+		if (from == to)
+			break;
+		word = load_word(redaction->bytes + from * WORD, WORD);
+		if (word != 0 && slim_is_address(rules, word)) {
+			*text = TEXT_NONE;
+			addresses += WORD;
+			now = word;
+		} else if (!texts || word == 0 || !redact_text(rules, word, WORD, &now, text)) {
+			*text = TEXT_NONE;
+			continue;
+		}
+		memcpy(redaction->ret + from * WORD, &now, WORD);
+	}
+	redacted->addresses += addresses;
+	redacted->placeholders -= addresses;
+}
+
+/* Redact the words [from, to) of a span, but for structure; edges of blocks may have that. */
+static struct redacted redact_wide(const struct redaction *redaction, const struct span *span,
+				   size_t from, size_t to, enum text_state text)
+{
+	uint64_t address = redaction->address + from * WORD;
+	const struct block *block = &span->block;
+	uint64_t links = block->state == BLOCK_USED ? 0 : 2 * WORD;
+	struct redacted redacted = { 0 };
+	size_t first = from, last = to;
+
+	if (span->is_head) {
+		first = to;
+	} else if (block->size && span->heap && span->heap->allocator->wrote) {
+		if (address < block->start + links)
+			first = MIN(from + (block->start + links - address) / WORD, to);
+		if (redaction->address + to * WORD == block->start + block->size && last > first)
+			last--;
+	}
+	redact_edge(redaction, span, from, first, &text, &redacted);
+	redact_most(redaction, span, first, last, &text, &redacted);
+	redact_edge(redaction, span, last, to, &text, &redacted);
 	return redacted;
 }
 
-static struct redacted redact_span(const struct slim_rules *rules, const struct span *span,
-				   uint64_t address, const uint8_t *bytes, uint64_t size,
-				   uint8_t *ret)
+/* Redact size bytes of a span, so far behind the first. */
+static struct redacted redact_span(const struct redaction *redaction, const struct span *span,
+				   uint64_t done, uint64_t size)
 {
-	/* Each is compiled for its own. */
-	if (rules->word == sizeof(uint64_t))
-		return redact_words(rules, span, sizeof(uint64_t), address, bytes, size, ret);
-	return redact_words(rules, span, sizeof(uint32_t), address, bytes, size, ret);
+	const struct slim_rules *rules = redaction->rules;
+	uint64_t address = redaction->address + done;
+	const uint8_t *bytes = redaction->bytes + done;
+	struct redacted redacted = { 0 };
+	enum text_state text =
+		span->origin == SLIM_USED ? state_at(span, address, bytes, rules->word) : TEXT_NONE;
+
+	if (rules->word == WORD)
+		return redact_wide(redaction, span, done / WORD, (done + size) / WORD, text);
+	redact_words(rules, span, sizeof(uint32_t), address, bytes, size, redaction->ret + done,
+		     &text, &redacted);
+	return redacted;
 }
 
 /* True if redacting the word does not change it: what is left out looks like that. */
@@ -385,24 +562,29 @@ static uint64_t count_left_out(const struct slim_rules *rules, const uint8_t *by
 	return count;
 }
 
-/* Put back what is kept to the byte. Returns how many bytes of words had been left out. */
+/*
+ * Put back what is kept to the byte; *first is the first range that may end above address. Returns
+ * how many bytes of words had been left out.
+ */
 static uint64_t restore(const struct slim_rules *rules, const struct range_list *list,
-			uint64_t address, const uint8_t *bytes, uint64_t size, uint8_t *ret)
+			size_t *first, uint64_t address, const uint8_t *bytes, uint64_t size,
+			uint8_t *ret)
 {
-	size_t i = LIST_ABOVE(list->items, list->count, end, address);
 	uint64_t restored = 0;
 
-	for (; i < list->count && list->items[i].start < address + size; i++) {
+	while (*first < list->count && list->items[*first].end <= address)
+		++*first;
+	for (size_t i = *first; i < list->count && list->items[i].start < address + size; i++) {
 		uint64_t start = MAX(list->items[i].start, address) - address;
 		uint64_t end = MIN(list->items[i].end, address + size) - address;
 		/* What is redacted consists of whole words. */
-		uint64_t first = start & ~(uint64_t)(rules->word - 1);
+		uint64_t from = start & ~(uint64_t)(rules->word - 1);
 		uint64_t all =
-			MIN((end + rules->word - 1) & ~(uint64_t)(rules->word - 1), size) - first;
+			MIN((end + rules->word - 1) & ~(uint64_t)(rules->word - 1), size) - from;
 
-		restored += count_left_out(rules, bytes + first, all, ret + first, true);
+		restored += count_left_out(rules, bytes + from, all, ret + from, true);
 		memcpy(ret + start, bytes + start, end - start);
-		restored -= count_left_out(rules, bytes + first, all, ret + first, false);
+		restored -= count_left_out(rules, bytes + from, all, ret + from, false);
 	}
 	return restored;
 }
@@ -416,20 +598,26 @@ static uint64_t count_zeros(const uint8_t *bytes, uint64_t size, unsigned int ea
 	return count;
 }
 
-/* Redact memory of one span, and add to its tally what became of it. */
-static void redact_part(const struct slim_rules *rules, const struct span *span, uint64_t address,
-			const uint8_t *bytes, uint64_t size, uint8_t *ret, struct slim_tally *tally)
+/* Redact size bytes of one span, so far behind the first, and add to its tally. */
+static void redact_part(const struct redaction *redaction, const struct span *span,
+			struct place *place, uint64_t done, uint64_t size, struct slim_tally *tally)
 {
-	uint64_t zeros = count_zeros(bytes, size, rules->word), structure, contents;
+	const struct slim_rules *rules = redaction->rules;
+	const uint8_t *bytes = redaction->bytes + done;
+	uint8_t *ret = redaction->ret + done;
+	uint64_t address = redaction->address + done, structure, contents, zeros;
 	struct redacted redacted = { 0 };
 
 	if (span->whole)
 		memcpy(ret, bytes, size);
 	else
-		redacted = redact_span(rules, span, address, bytes, size, ret);
-	structure = restore(rules, &rules->structure, address, bytes, size, ret);
+		redacted = redact_span(redaction, span, done, size);
+	zeros = rules->word == WORD
+			? count_bits(redaction->zeros, done / WORD, (done + size) / WORD) * WORD
+			: count_zeros(bytes, size, rules->word);
+	structure = restore(rules, &rules->structure, &place->structure, address, bytes, size, ret);
 	slim_names_replace(rules, address, size, ret);
-	contents = restore(rules, &rules->contents, address, bytes, size, ret);
+	contents = restore(rules, &rules->contents, &place->contents, address, bytes, size, ret);
 	tally->zeros += zeros;
 	tally->addresses += redacted.addresses;
 	tally->structure += size - zeros - redacted.addresses - redacted.placeholders + structure;
@@ -438,30 +626,45 @@ static void redact_part(const struct slim_rules *rules, const struct span *span,
 }
 
 static struct span span_at(const struct slim_rules *rules, const struct region *region,
-			   uint64_t address)
+			   struct place *place, uint64_t address)
 {
-	const struct heap_region *heap = heap_region_find(rules->index, address);
+	if (!place->region || address < place->region->start || address >= place->region->end) {
+		const struct heap_region *heap = heap_region_find(rules->index, address);
 
-	return heap ? span_in_heap(rules, heap, address) : span_outside(rules, region, address);
+		place->region = NULL;
+		if (!heap)
+			return span_outside(rules, region, address);
+		enter_region(rules, place, heap, address);
+	}
+	return span_in_heap(rules, place, address);
 }
 
 void slim_redact(const struct slim_rules *rules, uint64_t address, const uint8_t *bytes,
 		 uint64_t size, uint8_t *ret, struct slim_tally *tallies)
 {
+	const struct range_list *structure = &rules->structure, *contents = &rules->contents;
 	const struct region *region = image_find(rules->image, address);
+	struct redaction redaction;
+	struct place place = {
+		.structure = LIST_ABOVE(structure->items, structure->count, end, address),
+		.contents = LIST_ABOVE(contents->items, contents->count, end, address),
+	};
+	/* The rest of a dump that was cut off is left out. */
+	uint64_t whole = region ? size & ~(uint64_t)(rules->word - 1) : 0;
 
-	memset(ret, 0, size);
-	for (uint64_t done = 0; region && done < size;) {
-		struct span span = span_at(rules, region, address + done);
+	redaction.rules = rules;
+	redaction.bytes = bytes;
+	redaction.ret = ret;
+	redaction.address = address;
+	if (rules->word == WORD)
+		look_at_words(&redaction, whole);
+	for (uint64_t done = 0, part; done < whole; done += part) {
+		struct span span = span_at(rules, region, &place, address + done);
+
 		/* Blocks begin and end with words; what does not is no block. */
-		uint64_t part = (span.end - (address + done)) & ~(uint64_t)(rules->word - 1);
-
-		part = MIN(MAX(part, rules->word), size - done);
-		if (part < rules->word) /* the rest of a dump that was cut off */
-			break;
-		part &= ~(uint64_t)(rules->word - 1);
-		redact_part(rules, &span, address + done, bytes + done, part, ret + done,
-			    &tallies[span.origin]);
-		done += part;
+		part = (span.end - (address + done)) & ~(uint64_t)(rules->word - 1);
+		part = MIN(MAX(part, rules->word), whole - done);
+		redact_part(&redaction, &span, &place, done, part, &tallies[span.origin]);
 	}
+	memset(ret + whole, 0, size - whole);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analyzer/base/ranges.h"
+#include "analyzer/heap/word_filter.h"
 #include "analyzer/slim/slim.h"
 
 #include <elf.h>
@@ -21,6 +22,8 @@ struct slim_rules {
 	/* Near the program and near the libraries: most words that are no addresses are in neither.
 	 */
 	struct memory_range bounds[2];
+	struct word_filter filter;   /* for both, of words of 8 bytes */
+	struct memory_range largest; /* of what is mapped: most addresses are of that */
 	uint64_t ignored_bits;	     /* of a pointer to data, which are no part of the address */
 	bool has_signatures;	     /* pointers to code have */
 	struct range_list structure; /* kept as it is, likewise */
@@ -49,6 +52,8 @@ static inline bool slim_is_address(const struct slim_rules *rules, uint64_t word
 	const struct memory_range *bounds = rules->bounds;
 	uint64_t address = word & ~rules->ignored_bits;
 
+	if (address - rules->largest.start < rules->largest.end - rules->largest.start)
+		return true;
 	if ((address - bounds[0].start <= bounds[0].end - bounds[0].start ||
 	     address - bounds[1].start <= bounds[1].end - bounds[1].start) &&
 	    slim_is_mapped(rules, address))
@@ -64,8 +69,27 @@ static inline bool slim_is_size(const struct slim_rules *rules, uint64_t word)
 	return word < UINT64_C(1) << (rules->word == sizeof(word) ? 40 : 31);
 }
 
-/* The placeholder of a word that is not kept. */
-uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word);
+/* The placeholder of a word that is not kept; 0 stays 0. */
+static inline uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word)
+{
+	uint64_t low = (uint32_t)word ? rules->half : 0, high = word >> 32 ? rules->half : 0;
+
+	return high << 32 | low;
+}
+
+/* What is seen of up to 64 words of 8 bytes at once: a bit for each. */
+enum { SLIM_LOOK_WORDS = 64 };
+
+struct slim_look {
+	uint64_t texts; /* text may begin there */
+	uint64_t zeros;
+};
+
+/* Look at words, and make placeholders of all of them. The plain way does without vectors. */
+struct slim_look slim_look(const uint8_t *bytes, size_t words, uint32_t half, uint8_t *ret);
+struct slim_look slim_look_plain(const uint8_t *bytes, size_t words, uint32_t half, uint8_t *ret);
+
+enum { SLIM_MOST_REDACTED = 1 << 19 }; /* fits into the second-level cache */
 
 /*
  * Redact size bytes of memory at address, in one region of the dump, where 8 bytes more can be read

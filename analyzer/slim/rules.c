@@ -31,6 +31,27 @@ static void find_bounds(struct slim_rules *rules)
 			   : (struct memory_range){ ranges[0].start, ranges[split - 1].end };
 }
 
+/* Both bounds have their ends. */
+static struct word_filter filter_for(const struct memory_range bounds[2])
+{
+	struct heap_bounds both = { 0 };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		both.start[i] = bounds[i].start;
+		both.size[i] = range_size(bounds[i]) + 1;
+	}
+	return word_filter_for(both, sizeof(uint64_t));
+}
+
+/* The largest range all of whose words are addresses; empty if there is none. */
+static void find_largest(struct slim_rules *rules)
+{
+	list_for_each(range, rules->mapped.items, rules->mapped.count)
+		if (range->start >= PAGE && image_may_address(rules->image, range->end) &&
+		    range_size(*range) > range_size(rules->largest))
+			rules->largest = *range;
+}
+
 static struct error *find_mapped(struct slim_rules *rules)
 {
 	struct range_list *list = &rules->mapped;
@@ -43,6 +64,8 @@ static struct error *find_mapped(struct slim_rules *rules)
 	}
 	list->count = memory_ranges_join(list->items, list->count);
 	find_bounds(rules);
+	find_largest(rules);
+	rules->filter = filter_for(rules->bounds);
 	return NULL;
 }
 
@@ -366,12 +389,4 @@ bool slim_is_mapped(const struct slim_rules *rules, uint64_t word)
 bool slim_is_signed(const struct slim_rules *rules, uint64_t word)
 {
 	return program_unsigned(rules->program, word) != word;
-}
-
-uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t word)
-{
-	uint64_t low = (uint32_t)word ? rules->half : 0;
-	uint64_t high = word >> 32 ? rules->half : 0;
-
-	return high << 32 | low;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { WORD = sizeof(uint64_t) };
-enum { PIECE_BYTES = 1 << 19 }; /* fits into the second-level cache */
+enum { PIECE_BYTES = SLIM_MOST_REDACTED };
 
 /* More than a process has. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 57;
