@@ -192,8 +192,7 @@ static void try_leaf(struct search *search, const struct shape *shape, uint64_t 
 	int64_t score;
 
 	take_shape(tc, shape);
-	if (leaf % WORD != 0 || !is_anonymous_memory(image, leaf) ||
-	    !google_leaf_at(tc, image, leaf, &number))
+	if (!google_leaf_at(tc, image, leaf, &number))
 		return;
 	root = number >> (shape->has_nodes ? shape->leaf_bits : 0);
 	if (root > (where - tc->module->start) / WORD)
@@ -203,33 +202,47 @@ static void try_leaf(struct search *search, const struct shape *shape, uint64_t 
 		*best = (struct best){ score, *shape, where - root * WORD };
 }
 
-/* Some leaves may have no spans. */
-static void try_shape(struct search *search, const struct shape *shape, uint64_t where,
-		      uint64_t word, struct best *best)
+/* True if the first word for a page may lead to a Span: most memory is not a leaf. */
+static bool may_be_leaf(struct search *search, const struct shape *shape, uint64_t leaf)
 {
-	const uint64_t end = word + ((uint64_t)WORD << shape->leaf_bits);
-	uint64_t leaf, at = word;
+	const uint64_t start = leaf + ((uint64_t)shape->class_bytes << shape->leaf_bits);
+	const uint64_t end = start + ((uint64_t)WORD << shape->leaf_bits);
+	uint64_t word;
 
-	if (!shape->has_nodes)
-		try_leaf(search, shape, where, word, best);
-	for (unsigned int i = 0; shape->has_nodes && i < LEAVES_TRIED; i++, at += WORD) {
-		at = find_word(&search->view, at, end, WORD, &leaf);
-		if (at >= end)
-			return;
-		try_leaf(search, shape, where, leaf, best);
+	if (leaf % WORD != 0 || !is_anonymous_memory(search->view.image, leaf) ||
+	    find_word(&search->view, start, end, WORD, &word) >= end)
+		return false;
+	word &= (UINT64_C(1) << ADDRESS_BITS) - 1;
+	return word % WORD == 0 && image_find(search->view.image, word);
+}
+
+static void try_layouts(struct search *search, struct shape *shape, uint64_t where, uint64_t leaf,
+			struct best *best)
+{
+	for (shape->class_bytes = 1; shape->class_bytes <= 2; shape->class_bytes++) {
+		if (!may_be_leaf(search, shape, leaf))
+			continue;
+		for (unsigned int i = 0; i < 2 * COUNT_OF(layouts); i++) {
+			shape->layout = &layouts[i / 2];
+			shape->links = link_bytes[i % 2];
+			try_leaf(search, shape, where, leaf, best);
+		}
 	}
 }
 
-static void try_layouts(struct search *search, struct shape *shape, uint64_t where, uint64_t word,
-			struct best *best)
+/* Try what the node leads to. Some leaves may have no spans. */
+static void try_node(struct search *search, struct shape *shape, uint64_t where, uint64_t node,
+		     struct best *best)
 {
-	for (unsigned int i = 0; i < COUNT_OF(layouts); i++)
-		for (unsigned int j = 0; j < 2 * COUNT_OF(link_bytes); j++) {
-			shape->layout = &layouts[i];
-			shape->class_bytes = 1 + j / 2;
-			shape->links = link_bytes[j % 2];
-			try_shape(search, shape, where, word, best);
-		}
+	const uint64_t end = node + ((uint64_t)WORD << shape->leaf_bits);
+	uint64_t leaf, at = node;
+
+	for (unsigned int i = 0; i < LEAVES_TRIED; i++, at += WORD) {
+		at = find_word(&search->view, at, end, WORD, &leaf);
+		if (at >= end)
+			return;
+		try_layouts(search, shape, where, leaf, best);
+	}
 }
 
 static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
@@ -248,7 +261,7 @@ static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
 		try_layouts(search, &shape, where, word, &best);
 		shape.has_nodes = true;
 		shape.leaf_bits = (ADDRESS_BITS - page_shifts[i] + 2) / 3;
-		try_layouts(search, &shape, where, word, &best);
+		try_node(search, &shape, where, word, &best);
 	}
 	if (best.score <= 0)
 		return NULL;
