@@ -48,11 +48,22 @@ static __attribute__((noinline)) void images(int number)
 	asm volatile("");
 }
 
+/* What older versions call a rate. */
+template <typename Extension> auto sample(int bytes)
+	-> decltype(Extension::SetProfileSamplingInterval(bytes))
+{
+	Extension::SetProfileSamplingInterval(bytes);
+}
+template <typename Extension> void sample(long bytes)
+{
+	Extension::SetProfileSamplingRate(bytes);
+}
+
 int main(int, char **arguments)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
 	FILE *file = fopen(arguments[1], "w");
-	tcmalloc::MallocExtension::SetProfileSamplingInterval(1000);
+	sample<tcmalloc::MallocExtension>(1000);
 	for (int i = 0; i < 100; i++)
 		free(malloc(1 << 20));
 	images(200);
