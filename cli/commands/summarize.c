@@ -219,7 +219,7 @@ struct summary_writer {
 
 static const struct table kind_table = TABLE(
 	"group",
-	"[Class {class} has][Signature {known by}[ ({known as})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity}[ at offset {offset}] have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
+	"[Class {class} has][Allocations {part} have][Signature {known by}[ ({known as})] has][Multiple signatures for {several named} have a total of][   Signature {one of several} has][Pattern %{pattern} has][Type {type} has][   Matches of size 0x{match} have][Unrecognized allocations with identity {identity}[ at offset {offset}] have][{group} have][Blocks of {blocks of} have][   Strings of size 0x{string size} have][   Blocks of size 0x{block size}[, {shape},] have][   Unrecognized allocations of size 0x{size}[, {shape},] have][   {others,} others (--sizes) have] {count} {count|instance|instances} taking 0x{bytes}({bytes,}) bytes[ in {sizes,} sizes, {least,} to {most,} bytes][, {each,} bytes each][, retaining 0x{retained}({retained,}) bytes][, such as \"{such as}\"][, held by {held by}][, as {path}][, allocated by {allocated by}].",
 	{ "signature", VALUE_ADDRESS, .reader = FOR_PROGRAMS },
 	{ "name", VALUE_TEXT, .reader = FOR_PROGRAMS }, { "several named", VALUE_TEXT },
 	{ "one of several", VALUE_ADDRESS }, { "pattern", VALUE_TEXT }, { "type", VALUE_TEXT },
@@ -232,7 +232,7 @@ static const struct table kind_table = TABLE(
 	{ "least", VALUE_BYTES, .reader = FOR_PEOPLE },
 	{ "most", VALUE_BYTES, .reader = FOR_PEOPLE },
 	{ "each", VALUE_BYTES, .reader = FOR_PEOPLE },
-	{ "class", VALUE_TEXT, .reader = FOR_PEOPLE },
+	{ "class", VALUE_TEXT, .reader = FOR_PEOPLE }, { "part", VALUE_TEXT, .reader = FOR_PEOPLE },
 	{ "known by", VALUE_ADDRESS, .reader = FOR_PEOPLE },
 	{ "known as", VALUE_TEXT, .reader = FOR_PEOPLE },
 	{ "others", VALUE_COUNT, .reader = FOR_PEOPLE });
@@ -347,13 +347,19 @@ static void set_sizes(struct report *report, const struct kind_group *group,
 	report_set(report, "most", sizes->most);
 }
 
-static void set_class(struct report *report, const struct kind_group *group, uint64_t signature)
+static void set_class(struct summary_writer *writer, const struct kind_group *group,
+		      uint64_t signature)
 {
+	struct report *report = writer->report;
 	bool is_class = group->name && rows_is_class_number(signature);
+	bool is_part =
+		group->name && runtimes_is_part(analysis_runtimes(writer->analysis), signature);
+	bool is_other = !is_class && !is_part;
 
 	report_set(report, "class", VALUE_IF(is_class, group->name));
-	report_set(report, "known by", VALUE_IF(!is_class, signature));
-	report_set(report, "known as", VALUE_IF(!is_class, group->name));
+	report_set(report, "part", VALUE_IF(is_part, group->name));
+	report_set(report, "known by", VALUE_IF(is_other, signature));
+	report_set(report, "known as", VALUE_IF(is_other, group->name));
 	report_set(report, "signature", signature);
 	report_set(report, "name", group->name);
 }
@@ -375,7 +381,7 @@ static struct error *write_head(struct summary_writer *writer, const struct kind
 	switch ((int)group->by) {
 	case BY_SIGNATURE:
 		if (group->count == 1)
-			set_class(report, group, name.signature);
+			set_class(writer, group, name.signature);
 		else
 			report_set(report, "several named", group->name);
 		break;

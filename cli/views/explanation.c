@@ -50,7 +50,7 @@ static void report_link(struct describer *describer, allocation_id id)
 	report_add(describer->report, allocation_start(index, id), allocation_size(index, id));
 	if (type)
 		report_add(describer->report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT,
-			   ABSENT);
+			   ABSENT, ABSENT);
 	else
 		rows_kind(describer->report, describer->analysis, &describer->selection->query, id);
 	report_add(describer->report, pattern == NO_PATTERN ? NULL : pattern_name(pattern), type);
@@ -291,7 +291,7 @@ static void write_anchor_head(struct describer *describer, enum root_kind kind,
 		   direct ? "directly" : "indirectly", packed ? packed : word);
 	if (direct)
 		report_add(report, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT,
-			   ABSENT, ABSENT, ABSENT);
+			   ABSENT, ABSENT, ABSENT, ABSENT);
 	else
 		report_link(describer, path->ids[0]);
 	report_end_row(report);

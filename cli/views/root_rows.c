@@ -44,6 +44,8 @@ static char *root_text(const struct analysis *analysis, kind_key key,
 		return format_text("pattern %%%s", text);
 	if (name.by == BY_TYPE)
 		return format_text("type %s", text);
+	if (text && runtimes_is_part(analysis_runtimes(analysis), name.signature))
+		return strdup(text);
 	if (text && rows_is_class_number(name.signature))
 		return format_text("class %s", text);
 	if (text)

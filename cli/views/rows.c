@@ -203,7 +203,7 @@ void rows_kind(struct report *report, const struct analysis *analysis,
 	uint64_t signature = analysis_signature(analysis, id);
 	struct identity identity = { .name = NULL };
 	const char *name = NULL;
-	bool is_class;
+	bool is_class, is_part, is_other;
 
 	if (signature) {
 		name = classes_literal_name(analysis_classes(analysis), signature);
@@ -213,8 +213,11 @@ void rows_kind(struct report *report, const struct analysis *analysis,
 	if (!analysis_identity(analysis, id, &identity))
 		identity.name = NULL;
 	is_class = name && rows_is_class_number(signature);
-	report_add(report, VALUE_IF(is_class, name), VALUE_IF(!is_class, value_nonzero(signature)),
-		   VALUE_IF(!is_class, name), value_nonzero(signature), name, identity.name,
+	is_part = name && runtimes_is_part(analysis_runtimes(analysis), signature);
+	is_other = !is_class && !is_part;
+	report_add(report, VALUE_IF(is_class, name), VALUE_IF(is_part, name),
+		   VALUE_IF(is_other, value_nonzero(signature)), VALUE_IF(is_other, name),
+		   value_nonzero(signature), name, identity.name,
 		   VALUE_IF(identity.name, identity.offset));
 }
 

@@ -62,14 +62,16 @@ static inline bool rows_is_class_number(uint64_t signature)
 #define KIND_COLUMNS CLASS_COLUMNS("name")
 #define CLASS_COLUMNS(name)                                                                   \
 	{ "of class", VALUE_TEXT, .reader = FOR_PEOPLE },                                     \
+		{ "held as", VALUE_TEXT, .reader = FOR_PEOPLE },                              \
 		{ "known by", VALUE_ADDRESS, .reader = FOR_PEOPLE },                          \
 		{ "known as", VALUE_TEXT, .reader = FOR_PEOPLE },                             \
 		{ "signature", VALUE_ADDRESS, .reader = FOR_PROGRAMS },                       \
 		{ name, VALUE_TEXT, .reader = FOR_PROGRAMS }, COLUMN("identity", VALUE_TEXT), \
 		COLUMN("at offset", VALUE_ADDRESS)
 
-#define KIND_SENTENCE(between) \
-	"[" between "of class {of class}][" between "with signature {known by}][({known as})]"
+#define KIND_SENTENCE(between)                                            \
+	"[" between "of class {of class}][" between "{held as}][" between \
+	"with signature {known by}][({known as})]"
 
 /* Write the values of KIND_COLUMNS. */
 void rows_kind(struct report *report, const struct analysis *analysis,

@@ -327,7 +327,8 @@ class CrystalTest(unittest.TestCase):
                          rf"It is held by the Scribble at 0x[0-9a-f]+, as are "
                          rf"{len(room)} of the {len(room)} that members like this")
         name = "held by Scribble@room"
-        self.assertIn(f"({name})", core.run("explain", address))
+        self.assertIn(f"\n... {name}\n", core.run("explain", address))
+        self.assertIn(f"\nAllocations {name} have {len(room)} ", core.run("summarize", "used"))
         self.assertIn(name, core.run("export", "folded"))
         self.assertEqual([["held by", "holder", str(len(room))]], [
             list(row.values())[1:] for row in core.rows(
