@@ -415,6 +415,19 @@ class HoldersTest(LiveTest):
         self.assertEqual(keys["kind"], "%PerlSharedKey")
         self.assertGreaterEqual(keys["count"], 40000)
 
+    def test_a_list_of_subclasses_holds_no_class(self):
+        """Each object has a class of its own, which Ruby lists without keeping it."""
+        script = """
+            CACHE = (1..5000).to_h { |i| o = Object.new; o.define_singleton_method(:id) { i }; [i, o] }
+            $stdout.sync = true; puts "ready"; sleep 600
+        """
+        core, _ = self.core_of_script("ruby", textwrap.dedent(script))
+        row, = [row for row in rows("suspect", "-q", core, "info") if row["owner"].startswith("CACHE ")]
+        self.assertEqual(row["kind"], "Object")
+        # The table of call caches, of 1,023 entries, has as many of them as well.
+        self.assertGreater(row["count"], 3900)
+        self.assertGreater(row["retained"], 3900 * 500)
+
     def test_what_several_globals_share_is_named_by_one(self):
         script = """
             import sys, time, types

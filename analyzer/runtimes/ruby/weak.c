@@ -20,6 +20,7 @@ enum {
 	WORD = 8,
 	CONTENTS = 16,
 	DATA = 32,
+	EXTENSION = 24, /* of a class, up to 3.1 */
 	FSTRING = 1 << 29, /* a flag: it is the one String of its text */
 	STACK_WORDS = 500,
 	HEAD_WORDS = 16, /* of struct heap_page, that are looked at */
@@ -185,7 +186,31 @@ static struct error *add_weak_map(struct ruby_unused *search, uint64_t object)
 	return add_weak_tables(search, object + EMBEDDED, weakness);
 }
 
-static struct error *add_weak_maps(struct ruby_unused *search)
+/*
+ * struct rb_subclass_entry, internal/class.h: | class | next | previous |, where the class above
+ * lists it. The class has the address of its own entry, up to 3.1 in its extension.
+ */
+static struct error *add_subclass_entry(struct ruby_unused *search, uint64_t class)
+{
+	enum { WORDS = 32, SIZE = 3 * WORD, ROUNDED = 16 };
+	uint64_t at = class, address, listed;
+
+	if (!search->slots.has_length_behind && !view_word(&search->view, class + EXTENSION, &at))
+		return NULL;
+	for (uint64_t place = at; place < at + WORD * (uint64_t)WORDS; place += WORD) {
+		allocation_id id = view_word(&search->view, place, &address)
+					   ? ruby_find_block(search, address)
+					   : NO_ALLOCATION;
+
+		if (id != NO_ALLOCATION &&
+		    allocation_size(search->slots.index, id) <= SIZE + ROUNDED &&
+		    view_word(&search->targets, address, &listed) && listed == class)
+			return unused_add(search->unused, address, address + WORD);
+	}
+	return NULL;
+}
+
+static struct error *add_weak_objects(struct ruby_unused *search)
 {
 	const struct allocation_index *index = search->slots.index;
 	size_t hint = 0;
@@ -194,8 +219,12 @@ static struct error *add_weak_maps(struct ruby_unused *search)
 		uint64_t start = allocation_range_near(index, (allocation_id)id, &hint).start;
 		uint64_t flags;
 
-		if (view_word(&search->view, start, &flags) && flags % RUBY_TYPES == RUBY_DATA)
+		if (!view_word(&search->view, start, &flags))
+			continue;
+		if (flags % RUBY_TYPES == RUBY_DATA)
 			TRY(add_weak_map(search, start));
+		else if (flags % RUBY_TYPES == RUBY_CLASS || flags % RUBY_TYPES == RUBY_ICLASS)
+			TRY(add_subclass_entry(search, start));
 	}
 	return NULL;
 }
@@ -385,6 +414,6 @@ struct error *ruby_find_weak(struct ruby_unused *search)
 {
 	TRY(add_tables(search));
 	TRY(add_old(search));
-	TRY(add_weak_maps(search));
+	TRY(add_weak_objects(search));
 	return add_collector(search);
 }
