@@ -37,7 +37,6 @@ enum {
 	LIST_MOST = 32,
 	HEADER_LEAST = 4,
 	HEADER_MOST = 8,
-	PROGRESS_STEP = 1 << 12,
 };
 
 struct cache_search {
@@ -108,7 +107,7 @@ struct slab {
 	uint32_t cpu;
 };
 
-/* Where the objects of the class end in the slab; *ret_begin is 0 if a mark tells where they begin.
+/* Read where the class's objects are in the slab; *ret_begin is 0 if a mark tells where they begin.
  */
 static bool read_header(struct cache_search *search, const struct slab *slab, unsigned int class,
 			unsigned int *ret_begin, unsigned int *ret_current)

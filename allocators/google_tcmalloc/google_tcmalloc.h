@@ -31,12 +31,12 @@ enum {
 	RESERVED = 1 << 30,
 };
 
-/* Where a Span has what, in bytes behind its links to others. */
+/* The places in a Span, in bytes behind its links to others. */
 struct span_layout {
 	unsigned int size;
 	/* The first page, whose number may share its word with flags. */
 	unsigned int page;
-	bool has_flags;	     /* a large or sampled span is told by them */
+	bool has_flags;	     /* a large or sampled span has some */
 	bool flags_follow;   /* they are the next two bits; else they are among the upper 12 */
 	bool count_follows;  /* and behind these, with one between, six bits of the page count */
 	bool has_location;   /* bits 4 and 5 of byte 7 tell a free span */

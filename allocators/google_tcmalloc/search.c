@@ -175,7 +175,7 @@ static void take_shape(struct google_tcmalloc *tc, const struct shape *shape)
 	tc->has_nodes = shape->has_nodes;
 }
 
-/* What fits best so far. */
+/* The shape that fits best so far. */
 struct best {
 	int64_t score;
 	struct shape shape;

@@ -528,7 +528,7 @@ struct gaps {
 	size_t count; /* of spans, but for free pages */
 };
 
-/* What is no metadata is free pages. */
+/* Add what is no metadata, as free pages. */
 static struct error *add_gap(struct google_tcmalloc *tc, uint64_t start, uint64_t end)
 {
 	const struct memory_range *ranges = tc->metadata.items;

@@ -174,7 +174,7 @@ struct error *patterns_find_few(struct patterns *patterns, const allocation_id *
 	const struct scan_task task = { .aim = SCAN_BOTH, .sources = sources, .few = &few };
 	struct scan_input input = patterns->input;
 
-	/* What walks a structure of C++ would ask about claims of all. */
+	/* A walk of a structure of C++ would ask about claims of all. */
 	if (!scan_is_local(&input))
 		input.cxx = 0;
 	TRY(claims ? scan_memory(&input, &task) : &error_no_memory);

@@ -243,7 +243,7 @@ bool report_unsupported(const struct heap_context *context,
 	return reported != 0;
 }
 
-/* What valgrind has the program preload stands in the program's environment, on the main stack. */
+/* The program's environment, on the main stack, has what valgrind preloads. */
 static bool ran_under_valgrind(const struct image *image)
 {
 	static const char preloaded[] = "/vgpreload_core-";

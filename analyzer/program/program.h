@@ -117,7 +117,7 @@ const struct module *program_main_module(const struct program *program);
 /* The address in a module that the word is without a signature; otherwise the word. */
 uint64_t program_unsigned(const struct program *program, uint64_t word);
 
-/* What people call it: the name by which the program was started, else that of the file. */
+/* The name by which the program was started, else that of the file. */
 const char *module_name(const struct module *module);
 
 /* The last part of its path. */

@@ -63,8 +63,8 @@ static size_t number_above(const struct slim_rules *rules, const struct heap_reg
 }
 
 /*
- * Where the spans of a piece have come to. They follow each other, so mostly the next block is the
- * one behind the last.
+ * The place that the spans of a piece have come to. They follow each other, so mostly the next
+ * block is the one behind the last.
  */
 struct place {
 	const struct heap_region *region; /* that the last span was in; or NULL */
@@ -577,7 +577,7 @@ static uint64_t restore(const struct slim_rules *rules, const struct range_list 
 	for (size_t i = *first; i < list->count && list->items[i].start < address + size; i++) {
 		uint64_t start = MAX(list->items[i].start, address) - address;
 		uint64_t end = MIN(list->items[i].end, address + size) - address;
-		/* What is redacted consists of whole words. */
+		/* Whole words are redacted. */
 		uint64_t from = start & ~(uint64_t)(rules->word - 1);
 		uint64_t all =
 			MIN((end + rules->word - 1) & ~(uint64_t)(rules->word - 1), size) - from;

@@ -1,6 +1,6 @@
 /*
- * What words become if nothing is known of them, and which need a look: 64 at once, without
- * branches, which would be mispredicted.
+ * Words become placeholders, and some need a look: 64 at once, without branches, which would be
+ * mispredicted.
  */
 #include "analyzer/base/bytes.h"
 #include "analyzer/slim/parts.h"

@@ -152,7 +152,7 @@ void slim_names_replace(const struct slim_rules *rules, uint64_t address, uint64
 		replace_name(rules, names->items[i], &part);
 }
 
-/* What names are asked about: their texts' hashes, and whether a binary has that text. */
+/* The texts of names, by hash, and whether a binary has each. */
 struct known {
 	const struct slim_rules *rules;
 	struct address_map *texts;

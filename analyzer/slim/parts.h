@@ -77,7 +77,7 @@ static inline uint64_t slim_placeholder(const struct slim_rules *rules, uint64_t
 	return high << 32 | low;
 }
 
-/* What is seen of up to 64 words of 8 bytes at once: a bit for each. */
+/* A look at up to 64 words of 8 bytes: a bit for each. */
 enum { SLIM_LOOK_WORDS = 64 };
 
 struct slim_look {

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of words of 4 bytes, most are larger than a length or a count. */
+/* Most words of 4 bytes are larger than a length or a count. */
 enum { MOST_NARROW = 1 << 28 };
 
 /* Split the mapped memory at the widest gap. */
@@ -78,7 +78,7 @@ static struct error *keep_range(void *data, uint64_t start, uint64_t size)
 	return array_append(&rules->structure, (struct memory_range){ start, start + size });
 }
 
-/* Of what no module has, only a hash may stay. */
+/* Only a hash may stay of what no module has. */
 static struct error *take_name(void *data, uint64_t start, uint64_t size)
 {
 	struct slim_rules *rules = data;

@@ -323,7 +323,7 @@ static struct number product(struct number one, struct number other)
 	return one;
 }
 
-/* What lea makes of a register and a constant. */
+/* The sum of a register and a constant, as lea makes it. */
 static struct number moved(const struct numbers *numbers, const cs_x86_op *from)
 {
 	uint8_t base = from->mem.base && !from->mem.index && !from->mem.segment

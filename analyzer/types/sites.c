@@ -302,7 +302,7 @@ static bool is_one(const struct site *site, uint8_t argument)
 	       site->arguments[argument] == 1;
 }
 
-/* What the function itself adds to its parameter. */
+/* The number that the function itself adds to its parameter. */
 static uint64_t added_by(const struct site *site)
 {
 	return passed_on(site, site->size) == NOT_AN_ARGUMENT ? 0 : site->arguments[site->size];

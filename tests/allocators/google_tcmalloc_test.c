@@ -22,7 +22,7 @@ struct made {
 	uint64_t next_span, next_page;
 };
 
-/* What a Span says. */
+/* The contents of a Span. */
 struct said {
 	uint64_t pages;
 	unsigned int class, allocated;

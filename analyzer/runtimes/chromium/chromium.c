@@ -5,7 +5,7 @@
  * Both have objects in cages of 4 GiB, which refer to each other by 4 bytes. What is outside of its
  * cage an object has by a number in a table (src/sandbox/external-pointer-table.h,
  * trusted-pointer-table.h, code-pointer-table.h, cppheap-pointer-table.h of V8). A table is pieces
- *of 64 KiB, and its first one can only be read. A word is:
+ * of 64 KiB, and its first one can only be read. A word is:
  *
  *	| tag | address |	of an allocation, or of an object of V8, whose lowest bit is set
  *	| address | tag |	of an object of Blink, or of code in V8's heap

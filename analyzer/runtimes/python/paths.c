@@ -556,7 +556,7 @@ static bool find_member(struct python *python, struct view *view, uint64_t type,
 	return false;
 }
 
-/* The same for members that a function gets, as those of classes in C and Cython are. */
+/* Find the name of a member that a function gets, as those of classes in C and Cython are. */
 static bool find_getter(struct python *python, struct view *view, uint64_t type, uint64_t offset,
 			char ret[static MOST_TEXT])
 {
