@@ -437,6 +437,8 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 	if (count == 0) {
 		rows_text(report, screen->lacks_leaks
 					  ? "The kinds of leaks are not known: memory is short."
+				  : findings_incomplete(analysis_findings(screen->analysis))
+					  ? "No leak was found; whether there are any is not known."
 					  : "Nothing leaked.");
 		return NULL;
 	}

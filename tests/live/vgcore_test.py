@@ -40,11 +40,15 @@ class Vgcore(harness.LiveTest):
         self.assertEqual(len(cores), 1)
         answer = harness.ask(cores[0], "count", "used", expected=(harness.INCOMPLETE,))
         self.assertIn(SAID, answer.stderr)
+        screen = harness.ask("-q", cores[0], expected=(harness.INCOMPLETE,)).stdout
+        self.assertIn("\nNo leak was found; whether there are any is not known.\n", screen)
+        self.assertNotIn("Nothing leaked", screen)
 
     def test_it_is_not_named_without_it(self):
         program = self.compile("waits", text=PROGRAM)
         core = harness.gcore(self.start([program, "on"]), self.folder)
         self.assertNotIn(SAID, harness.ask(core, "count", "used").stderr)
+        self.assertIn("\nNothing leaked.\n", harness.ask("-q", core).stdout)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ enum {
 	WORD = 8,
 	CONTENTS = 16,
 	DATA = 32,
-	EXTENSION = 24, /* of a class, up to 3.1 */
+	EXTENSION = 24,	   /* of a class, up to 3.1 */
 	FSTRING = 1 << 29, /* a flag: it is the one String of its text */
 	STACK_WORDS = 500,
 	HEAD_WORDS = 16, /* of struct heap_page, that are looked at */
