@@ -20,6 +20,7 @@ PLACES = 17
 NAMED = r"""
 #include <deque>
 #include <forward_list>
+#include <functional>
 #include <list>
 #include <map>
 #include <set>
@@ -41,6 +42,7 @@ static struct World {
 	std::forward_list<Node> forward;
 	std::vector<std::vector<Node *>> rows;
 	std::deque<Node> queue;
+	std::vector<std::function<int()>> calls;
 #ifdef MULTI
 	std::multimap<std::string, Node *> several;
 #endif
@@ -66,6 +68,8 @@ int main(void)
 		world.rows.push_back({ &node, &node, &node });
 	for (int i = 0; i < 18 * 512 / (int)sizeof(Node); i++)
 		world.queue.push_back({ i });
+	for (int i = 0; i < 20; i++)
+		world.calls.push_back([rows = world.rows, i] { return i + (int)rows.size(); });
 #ifdef MULTI
 	for (int i = 0; i < 19; i++)
 		world.several.emplace("same", &node);
@@ -75,6 +79,7 @@ int main(void)
 	pause();
 }
 """
+LAMBDA = "world.calls.push_back([rows = world.rows, i] { return i + (int)rows.size(); });"
 NAMES = {
     "std::map<std::string, Node *> node": 11,
     "std::set<int> node": 12,
@@ -82,7 +87,8 @@ NAMES = {
     "std::unordered_set<double> node": 14,
     "std::list<Node> node": 15,
     "std::forward_list<Node> node": 16,
-    "std::vector<Node *> body": 17,
+    "std::vector<Node *> body": 17 + 20 * 17,
+    f"(lambda of line {1 + [*map(str.strip, NAMED.splitlines())].index(LAMBDA)})": 20,
 }
 
 
@@ -139,6 +145,9 @@ class TypedContainersTest(LiveTest):
     def check_names(self, *flags, **options):
         counts, core = self.names(*flags, **options)
         for name, count in NAMES.items():
+            # libc++ stores a call in an object of its own class.
+            if "lambda" in name and "compiler" in options:
+                continue
             with self.subTest(name=name, flags=flags):
                 self.assertEqual(counts.get(name), count)
                 # What is printed can be typed.

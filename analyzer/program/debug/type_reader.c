@@ -63,16 +63,14 @@ static bool number_of(Dwarf_Die *entry, unsigned int name, uint64_t *ret)
 	return true;
 }
 
-/* "shop::Order<int>", kept; NULL: the entry has no name, or memory is short. */
-static const char *full_name(struct type_reader *reader, const struct scope *scope,
-			     Dwarf_Die *entry)
+/* "shop::Order<int>", kept; NULL: memory is short. */
+static const char *name_within(struct type_reader *reader, const struct scope *scope,
+			       const char *name)
 {
-	const char *parts[DEEPEST], *name = dwarf_diename(entry);
+	const char *parts[DEEPEST];
 	char text[512];
 	size_t count = 0, used = 0;
 
-	if (!name)
-		return NULL;
 	for (; scope && count < DEEPEST; scope = scope->outer)
 		if (scope->name)
 			parts[count++] = scope->name;
@@ -82,6 +80,15 @@ static const char *full_name(struct type_reader *reader, const struct scope *sco
 		used = 0;
 	text[used] = '\0';
 	return name_pool_print(&reader->debug->names, "%s%s", text, name);
+}
+
+/* NULL: the entry has no name, or memory is short. */
+static const char *full_name(struct type_reader *reader, const struct scope *scope,
+			     Dwarf_Die *entry)
+{
+	const char *name = dwarf_diename(entry);
+
+	return name ? name_within(reader, scope, name) : NULL;
 }
 
 static struct error *add_entry(struct type_reader *reader, Dwarf_Die *entry, size_t number)
@@ -392,6 +399,28 @@ static uint64_t identify(const struct type_reader *reader, Dwarf_Die *entry, con
 	return hash;
 }
 
+/* "main::(lambda of line 7)" for a structure of C++ that has no name and can be called; or NULL. */
+static const char *lambda_name(struct type_reader *reader, const struct scope *scope,
+			       Dwarf_Die *entry)
+{
+	char text[40];
+	Dwarf_Die child;
+	int line;
+
+	if (reader->is_c || dwarf_decl_line(entry, &line) != 0 || dwarf_child(entry, &child) != 0)
+		return NULL;
+	do {
+		const char *name =
+			dwarf_tag(&child) == DW_TAG_subprogram ? dwarf_diename(&child) : NULL;
+
+		if (name && (strcmp(name, "operator()") == 0 || strcmp(name, "~<lambda>") == 0)) {
+			snprintf(text, sizeof(text), "(lambda of line %d)", line);
+			return name_within(reader, scope, text);
+		}
+	} while (go_on(reader, &child));
+	return NULL;
+}
+
 /* A structure, union or enumeration. */
 static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry,
 				    const struct scope *scope)
@@ -430,6 +459,8 @@ static struct error *read_structure(struct type_reader *reader, Dwarf_Die *entry
 	TRY(address_map_add(&reader->known, hash, (uint32_t)reader->raws.count));
 	if (raw.name)
 		TRY(add_members(reader, entry, 0, 0));
+	else
+		raw.name = lambda_name(reader, scope, entry);
 	raw.member_count = (uint32_t)reader->members.count - raw.first_member;
 	return add_raw(reader, entry, raw);
 }
