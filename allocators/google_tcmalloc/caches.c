@@ -37,6 +37,8 @@ enum {
 	LIST_MOST = 32,
 	HEADER_LEAST = 4,
 	HEADER_MOST = 8,
+	LOOKS_LEAST = 1 << 22,
+	LOOKS_EACH = 8, /* word of the dump */
 };
 
 struct cache_search {
@@ -46,6 +48,7 @@ struct cache_search {
 	ARRAY(uint64_t) threads; /* their caches */
 	unsigned int list_bytes; /* of the lists there, once one is known */
 	struct budget budget;	 /* objects in caches: no more than there can be */
+	struct budget looks;	 /* at what may be a list, or an object of one */
 	uint64_t slabs;
 };
 
@@ -58,9 +61,11 @@ const struct cached_object *google_find_cached(const struct google_tcmalloc *tc,
 }
 
 /* The class of the object that begins at address, or 0. */
-static unsigned int class_of(const struct google_tcmalloc *tc, uint64_t address)
+static unsigned int class_of(struct cache_search *search, uint64_t address)
 {
-	const struct google_span *span = google_find_span(tc, address);
+	const struct google_tcmalloc *tc = search->tc;
+	const struct google_span *span =
+		budget_take(&search->looks) ? google_find_span(tc, address) : NULL;
 
 	return span && span->class > 0 && (address - span->start) % tc->classes[span->class] == 0
 		       ? span->class
@@ -115,7 +120,8 @@ static bool read_header(struct cache_search *search, const struct slab *slab, un
 	uint16_t header[4] = { 0 };
 	unsigned int most = (1U << slab->shift) / WORD;
 
-	if (!view_read(&search->view, slab->address + (uint64_t) class * slab->header_bytes, header,
+	if (!budget_take(&search->looks) ||
+	    !view_read(&search->view, slab->address + (uint64_t) class * slab->header_bytes, header,
 		       slab->header_bytes))
 		return false;
 	*ret_current = header[0];
@@ -142,7 +148,7 @@ static struct error *read_slab_class(struct cache_search *search, const struct s
 				 &object);
 		if (slab->header_bytes == HEADER_LEAST && (object & 1))
 			return NULL;
-		*ret &= class_of(search->tc, object) == class;
+		*ret &= class_of(search, object) == class;
 		if (!*ret)
 			break;
 		TRY(add_cached(search, object, CACHE_CPU, slab->cpu));
@@ -219,13 +225,13 @@ static bool read_list(struct cache_search *search, uint64_t cache, unsigned int 
 	uint64_t list = cache + (uint64_t) class * bytes;
 	uint32_t numbers[3];
 
-	if (!view_word(&search->view, list, ret_first) ||
+	if (!budget_take(&search->looks) || !view_word(&search->view, list, ret_first) ||
 	    !view_read(&search->view, list + WORD, numbers, sizeof(numbers)))
 		return false;
 	*ret_length = numbers[0];
 	return numbers[1] <= numbers[0] && numbers[2] > 0 && numbers[2] <= TRANSFER_MOST &&
 	       (*ret_first == 0) == (numbers[0] == 0) &&
-	       (*ret_first == 0 || class_of(search->tc, *ret_first) == class);
+	       (*ret_first == 0 || class_of(search, *ret_first) == class);
 }
 
 static bool is_thread_cache(struct cache_search *search, uint64_t address, unsigned int bytes)
@@ -250,7 +256,7 @@ static struct error *add_list(struct cache_search *search, uint64_t list, uint64
 			      uint32_t length, unsigned int class)
 {
 	for (uint32_t i = 0; i < length; i++) {
-		if (class_of(search->tc, object) != class) {
+		if (class_of(search, object) != class) {
 			heap_damage_note(&search->tc->lengths, list);
 			return NULL;
 		}
@@ -327,10 +333,10 @@ static uint32_t transfer_count(struct cache_search *search, uint64_t where, uint
 		    counts[0] == 0 || counts[0] > counts[1] || counts[1] > TRANSFER_MOST ||
 		    !view_word(&search->objects, array, &object))
 			continue;
-		class = class_of(search->tc, object);
+		class = class_of(search, object);
 		for (uint32_t i = 0; class > 0 && i < counts[0]; i++)
 			if (!view_word(&search->objects, array + i * (uint64_t)WORD, &object) ||
-			    class_of(search->tc, object) != class)
+			    class_of(search, object) != class)
 				class = 0;
 		if (class > 0)
 			return counts[0];
@@ -370,7 +376,7 @@ static struct error *add_sample(struct cache_search *search, const struct google
 	if (!google_read_sample(search->tc, &search->objects, span, &sample))
 		return NULL;
 	TRY(add_metadata(search, span->sample, sample.calls));
-	return sample.proxy && class_of(search->tc, sample.proxy) > 0
+	return sample.proxy && class_of(search, sample.proxy) > 0
 		       ? add_cached(search, sample.proxy, CACHE_PROXY, 0)
 		       : NULL;
 }
@@ -379,9 +385,11 @@ static struct error *add_sample(struct cache_search *search, const struct google
 static struct error *widen_metadata(struct cache_search *search)
 {
 	struct google_tcmalloc *tc = search->tc;
-	size_t count = tc->metadata.count;
 	uint64_t last = 0;
+	size_t count;
 
+	tc->metadata.count = memory_ranges_join(tc->metadata.items, tc->metadata.count);
+	count = tc->metadata.count;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t start = reserved_start(tc->metadata.items[i].start);
 		size_t above =
@@ -441,12 +449,15 @@ static struct error *find_all(struct cache_search *search)
 
 struct error *google_find_caches(struct google_tcmalloc *tc, const struct heap_context *context)
 {
+	const uint64_t words = image_held_bytes(context->image) / WORD;
 	struct cache_search search = {
 		.tc = tc,
 		.context = context,
 		.view = { context->image },
 		.objects = { context->image },
-		.budget = { tc->bytes / ALIGNMENT },
+		/* A word of the dump leads to each. */
+		.budget = { words },
+		.looks = { LOOKS_LEAST + words * LOOKS_EACH },
 	};
 	struct error *error;
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "analyzer/base/array.h"
+#include "analyzer/base/budget.h"
 #include "analyzer/base/list.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/damage.h"
@@ -110,14 +111,14 @@ struct error *google_tcmalloc_search(struct google_heap *heap);
 
 /* A leaf of the page map at address: its number, from spans that begin at pages of its own. */
 bool google_leaf_at(struct google_tcmalloc *tc, const struct image *image, uint64_t address,
-		    uint64_t *ret_number);
+		    struct budget *steps, uint64_t *ret_number);
 
 /*
  * How many spans of objects in the leaf make sense, less those that do not, if the layout, the size
  * of pages and the like are those of tc.
  */
 int64_t google_leaf_score(const struct google_tcmalloc *tc, const struct image *image,
-			  uint64_t leaf, uint64_t number);
+			  uint64_t leaf, uint64_t number, struct budget *steps);
 
 struct error *google_read_spans(struct google_tcmalloc *tc, const struct heap_context *context);
 

@@ -15,7 +15,9 @@ enum {
 	SMALL_LARGEST = 8 << 10,
 	FEWEST_CLASSES = 20,
 	LEAF_BITS = 15,
-	LEAVES_TRIED = 8
+	LEAVES_TRIED = 8,
+	STEPS_MOST = 1 << 28,
+	STEPS_EACH = 1 << 12, /* word of the module */
 };
 
 #define HEADER .allocated = 4, .embedded = 0, .list = 2, .cached = 6
@@ -108,6 +110,8 @@ struct search {
 	struct google_heap *heap;
 	struct google_tcmalloc *tc;
 	struct view view;
+	struct budget steps; /* of trying leaves in the module */
+	uint64_t held;	     /* bytes of the dump */
 };
 
 /* The classes come again for cold objects, as they do not in gperftools' table. */
@@ -192,12 +196,12 @@ static void try_leaf(struct search *search, const struct shape *shape, uint64_t 
 	int64_t score;
 
 	take_shape(tc, shape);
-	if (!google_leaf_at(tc, image, leaf, &number))
+	if (!google_leaf_at(tc, image, leaf, &search->steps, &number))
 		return;
 	root = number >> (shape->has_nodes ? shape->leaf_bits : 0);
 	if (root > (where - tc->module->start) / WORD)
 		return;
-	score = google_leaf_score(tc, image, leaf, number);
+	score = google_leaf_score(tc, image, leaf, number, &search->steps);
 	if (score > best->score)
 		*best = (struct best){ score, *shape, where - root * WORD };
 }
@@ -295,6 +299,8 @@ static struct error *search_module(struct search *search, const struct module *m
 
 	TRY_MEMORY(tc);
 	search->tc = tc;
+	search->steps.left =
+		STEPS_MOST + MIN(module->end - module->start, search->held) / WORD * STEPS_EACH;
 	TRY(module_visit_words(heap->context.image, module, look_for_classes, search));
 	if (tc->class_count > 0)
 		TRY(module_visit_words(heap->context.image, module, look_for_root, search));
@@ -311,7 +317,9 @@ static struct error *search_module(struct search *search, const struct module *m
 struct error *google_tcmalloc_search(struct google_heap *heap)
 {
 	const struct program *program = heap->context.program;
-	struct search search = { .heap = heap, .view = { heap->context.image } };
+	struct search search = { .heap = heap,
+				 .view = { heap->context.image },
+				 .held = image_held_bytes(heap->context.image) };
 
 	list_for_each(module, program->modules, program->module_count)
 		TRY(search_module(&search, module));

@@ -14,7 +14,6 @@
  */
 #include "allocators/google_tcmalloc/google_tcmalloc.h"
 
-#include "analyzer/base/budget.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/sink.h"
 #include "analyzer/image/view.h"
@@ -120,7 +119,7 @@ static uint64_t leaf_end(const struct google_tcmalloc *tc, uint64_t leaf)
 }
 
 bool google_leaf_at(struct google_tcmalloc *tc, const struct image *image, uint64_t address,
-		    uint64_t *ret_number)
+		    struct budget *steps, uint64_t *ret_number)
 {
 	struct view view = { image }, spans = { image };
 	const uint64_t start = leaf_spans(tc, address), end = leaf_end(tc, address);
@@ -132,7 +131,7 @@ bool google_leaf_at(struct google_tcmalloc *tc, const struct image *image, uint6
 		uint64_t page;
 
 		at = find_word(&view, at, end, WORD, &word);
-		if (at >= end)
+		if (at >= end || !budget_take(steps))
 			break;
 		word &= SPAN_MASK;
 		if (word == last)
@@ -262,7 +261,7 @@ static bool are_all(const struct free_objects *free, const struct span_bytes *sp
 /* 1 if the span makes sense, -1 if not, 0 if it cannot tell. */
 static int score_span(const struct google_tcmalloc *tc, struct view *view,
 		      const struct span_bytes *span, uint64_t start, unsigned int class,
-		      uint64_t *bits)
+		      uint64_t *bits, struct budget *steps)
 {
 	struct free_objects free = { .tc = tc, .view = view, .start = start, .bits = bits };
 
@@ -270,7 +269,7 @@ static int score_span(const struct google_tcmalloc *tc, struct view *view,
 		return -1;
 	free.bytes = tc->classes[class];
 	free.count = (page_count(tc, span) << tc->page_shift) / free.bytes;
-	if (free.count == 0 || free.count >= MOST_OBJECTS)
+	if (free.count == 0 || free.count >= MOST_OBJECTS || !budget_take_many(steps, free.count))
 		return -1;
 	memset(bits, 0, (free.count + 63) / 64 * 8);
 	read_free(&free, span);
@@ -280,7 +279,7 @@ static int score_span(const struct google_tcmalloc *tc, struct view *view,
 }
 
 int64_t google_leaf_score(const struct google_tcmalloc *tc, const struct image *image,
-			  uint64_t leaf, uint64_t number)
+			  uint64_t leaf, uint64_t number, struct budget *steps)
 {
 	struct view view = { image }, spans = { image }, objects = { image };
 	const uint64_t start = leaf_spans(tc, leaf), end = leaf_end(tc, leaf);
@@ -300,7 +299,8 @@ int64_t google_leaf_score(const struct google_tcmalloc *tc, const struct image *
 		if (class == 0 || !read_span(tc, &spans, word & SPAN_MASK, &span) ||
 		    first_page(tc, &span) != page)
 			continue;
-		score += score_span(tc, &objects, &span, page << tc->page_shift, class, bits);
+		score +=
+			score_span(tc, &objects, &span, page << tc->page_shift, class, bits, steps);
 	}
 	free(bits);
 	return score;

@@ -321,3 +321,18 @@ TEST(contradictions_are_said)
 		analysis_findings(made.process.analysis), FINDING_INCOMPLETE,
 		"Google's tcmalloc: spans whose list of free objects is damaged: 1, the first at 0x7d000000a000");
 }
+
+/* Any word may lead to slabs, of which each may be empty: all that could be would take hours. */
+TEST(looks_at_what_may_be_caches_are_bounded)
+{
+	static const uint64_t EMPTY = 0x7c0000000000, EMPTY_SIZE = 4096ull << 12;
+	MADE(made);
+	struct core *core = &made.process.core;
+	uint64_t span = fill(&made, OF_2026);
+
+	core_add(core, EMPTY, EMPTY_SIZE, RIGHTS_RW);
+	for (uint64_t at = DATA + 0x10000; at < DATA + 0x80000; at += 8)
+		core_set(core, at, EMPTY | 12);
+	process_open(&made.process);
+	assert_block(&made.process, span + 128, 128, BLOCK_USED);
+}
