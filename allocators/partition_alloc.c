@@ -149,10 +149,11 @@ static bool partition_alloc_size_fits(uint64_t size, uint64_t wanted, bool exact
 /* The caches of threads are slots. */
 static bool partition_alloc_keeps(const struct heap *heap, struct block block)
 {
-	array_for_each(cache, &of(heap)->caches)
-		if (*cache == block.start)
-			return true;
-	return false;
+	const uint64_t *caches = of(heap)->caches.items;
+	size_t count = of(heap)->caches.count;
+	size_t i = BISECT(j, 0, count, caches[j] < block.start);
+
+	return i < count && caches[i] == block.start;
 }
 
 static bool partition_alloc_lives_in(const struct heap *heap, uint64_t start, uint64_t end)

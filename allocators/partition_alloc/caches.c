@@ -30,6 +30,7 @@ struct cache_search {
 	struct pa_heap *heap;
 	struct view view, slots;
 	uint64_t list;
+	struct budget left; /* slots: no more than there can be */
 };
 
 static struct error *look_for_needle(void *data, uint64_t where, uint64_t word)
@@ -87,7 +88,9 @@ static struct error *read_slots(struct cache_search *search, const uint64_t *buc
 	unsigned int count = bucket[1] & UINT8_MAX;
 	bool absent = false;
 
-	for (; count && link && follow(heap, slot, link, slot_size_of(bucket), &slot); count--) {
+	for (; count && link && follow(heap, slot, link, slot_size_of(bucket), &slot) &&
+	       budget_take(&search->left);
+	     count--) {
 		TRY(array_append(&heap->cached, (struct pa_cached){ slot, thread }));
 		if (!pa_read_link(&search->slots, slot, &link, &absent))
 			break;
@@ -153,7 +156,9 @@ struct error *pa_find_caches(struct pa_heap *heap)
 {
 	struct cache_search search = { .heap = heap,
 				       .view = { heap->context.image },
-				       .slots = { heap->context.image } };
+				       .slots = { heap->context.image },
+				       .left = { image_held_bytes(heap->context.image) /
+						 LEAST_SLOT } };
 	struct budget left = { MOST_CACHES };
 	uint64_t cache = 0;
 
@@ -165,5 +170,6 @@ struct error *pa_find_caches(struct pa_heap *heap)
 	while (pa_find_span(heap, cache) && budget_take(&left))
 		TRY(read_cache(&search, cache, &cache));
 	array_sort(&heap->cached, compare_cached);
+	array_sort(&heap->caches, compare_u64);
 	return NULL;
 }

@@ -66,7 +66,7 @@ struct pa_heap {
 	ARRAY(struct pa_root) roots;
 	ARRAY(struct pa_span) spans;	/* by address, apart */
 	ARRAY(struct pa_cached) cached; /* by address */
-	ARRAY(uint64_t) caches;		/* addresses of the caches of threads */
+	ARRAY(uint64_t) caches;		/* the caches of threads, by address */
 	ARRAY(uint64_t) metadata;	/* pages */
 	bool has_caches;		/* the list of caches was found */
 	struct heap_damage overlaps, misfits, absent, counts, lengths;

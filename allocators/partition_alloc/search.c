@@ -12,6 +12,7 @@ enum {
 	ENTRIES = PA_SUPER_PAGE >> PA_PAGE_SHIFT,
 	ENTRY_WORDS = ENTRY / PA_WORD,
 	ROOT_ALIGNMENT = 64,
+	MOST_ROOTS = 64,
 	ROOT_BYTES = 16 << 10, /* that have its buckets */
 	ROOT_HEAD = 64,	       /* words in which it has the distance */
 	MOST_EXTRAS = 32,
@@ -168,7 +169,7 @@ static struct error *find_root(struct search *search, uint32_t *ret, bool *ret_f
 				0;
 			return NULL;
 		}
-	*ret_found = read_root(search, &root);
+	*ret_found = heap->roots.count < MOST_ROOTS && read_root(search, &root);
 	return *ret_found ? array_append(&heap->roots, root) : NULL;
 }
 

@@ -208,6 +208,25 @@ TEST(counts_that_cannot_be_are_no_metadata)
 	assert_int_equal(find_block(&made.process, made.slots), NO_ALLOCATION);
 }
 
+/* The list of caches is a ring, and each has as many slots as it can. */
+TEST(a_ring_of_caches_ends)
+{
+	_cleanup_(made_deinit) struct made made;
+	struct core *core;
+
+	made_init(&made, ELSEWHERE, 15, 0);
+	core = &made.process.core;
+	for (uint64_t i = 3; i < 200; i++) {
+		core_set(core, made.cache + 0x80 + 16 * i, made.slots + 5 * SMALL);
+		core_set(core, made.cache + 0x88 + 16 * i, UINT64_C(64) << 16 | 255);
+	}
+	set_link(core, made.slots + 5 * SMALL, made.slots + 5 * SMALL - POOL);
+	core_set(core, made.cache + 0x80 + 16 * 200, ROOT);
+	core_set(core, made.cache + 0x80 + 16 * 201, made.cache);
+	process_open(&made.process);
+	assert_int_equal(state_at(&made, 5), BLOCK_CACHED);
+}
+
 /*
  * V8's pointer table has a slot's address below a tag. Without the first piece of the table, which
  * can only be read, it is a number.
