@@ -4,13 +4,17 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* A file has one of all symbols and one of those for the loader; more of them are not looked at. */
-enum { MOST_TABLES = 4, MOST_SYMBOLS = 1 << 24 };
+/*
+ * A file has one of all symbols and one of those for the loader; more of them are not looked at.
+ * Names of a damaged file may all end in the same long text, so only their beginnings are hashed.
+ */
+enum { MOST_TABLES = 4, MOST_SYMBOLS = 1 << 24, MOST_HASHED = 256 };
 
 /* A table of the file; symbols whose names have the same hash, or nearly, are linked. */
 struct table {
 	Elf_Data *symbols;
-	size_t strings; /* the number of the section */
+	const char *texts;
+	size_t text_size; /* up to the end of the last one */
 	size_t count;
 	uint32_t mask;
 	uint32_t *first; /* by hash; 0: there is none */
@@ -50,19 +54,18 @@ void symbol_names_destroy(struct symbol_names *names)
 	free(names);
 }
 
-static const char *name_of(const struct symbol_names *names, const struct table *table,
-			   const GElf_Sym *symbol)
+static const char *name_of(const struct table *table, const GElf_Sym *symbol)
 {
-	return elf_strptr(names->elf, table->strings, symbol->st_name);
+	return symbol->st_name < table->text_size ? table->texts + symbol->st_name : NULL;
 }
 
 static uint32_t hash_of(const struct table *table, const char *name)
 {
-	return (uint32_t)XXH3_64bits(name, strlen(name)) & table->mask;
+	return (uint32_t)XXH3_64bits(name, strnlen(name, MOST_HASHED)) & table->mask;
 }
 
 /* From the last to the first, so that each list is in the file's order. */
-static void link_symbols(const struct symbol_names *names, struct table *table)
+static void link_symbols(struct table *table)
 {
 	GElf_Sym symbol;
 
@@ -76,7 +79,7 @@ static void link_symbols(const struct symbol_names *names, struct table *table)
 		type = GELF_ST_TYPE(symbol.st_info);
 		if (type != STT_FUNC && type != STT_OBJECT)
 			continue;
-		name = name_of(names, table, &symbol);
+		name = name_of(table, &symbol);
 		if (!name)
 			continue;
 		hash = hash_of(table, name);
@@ -85,25 +88,37 @@ static void link_symbols(const struct symbol_names *names, struct table *table)
 	}
 }
 
-static void add_table(struct symbol_names *names, Elf_Scn *section, const GElf_Shdr *header)
+static void find_texts(Elf_Scn *section, struct table *table)
 {
-	struct table table = { elf_getdata(section, NULL), header->sh_link };
+	const Elf_Data *data = elf_getdata(section, NULL);
 
-	table.count = header->sh_entsize && table.symbols
-			      ? table.symbols->d_size / header->sh_entsize
-			      : 0;
+	if (!data || !data->d_buf)
+		return;
+	table->texts = data->d_buf;
+	table->text_size = data->d_size;
+	while (table->text_size > 0 && table->texts[table->text_size - 1] != '\0')
+		table->text_size--;
+}
+
+static void add_table(struct symbol_names *names, Elf_Scn *section, size_t texts)
+{
+	size_t size = gelf_fsize(names->elf, ELF_T_SYM, 1, EV_CURRENT);
+	struct table table = { .symbols = elf_getdata(section, NULL) };
+
+	table.count = size && table.symbols ? table.symbols->d_size / size : 0;
 	if (table.count == 0 || table.count > MOST_SYMBOLS || names->count == MOST_TABLES)
 		return;
 	while (table.mask < table.count)
 		table.mask = table.mask << 1 | 1;
 	table.first = calloc((size_t)table.mask + 1, sizeof(*table.first));
 	table.next = calloc(table.count, sizeof(*table.next));
+	find_texts(elf_getscn(names->elf, texts), &table);
 	if (!table.first || !table.next) {
 		free(table.first);
 		free(table.next);
 		return;
 	}
-	link_symbols(names, &table);
+	link_symbols(&table);
 	names->tables[names->count++] = table;
 }
 
@@ -120,13 +135,12 @@ static void read_tables(struct symbol_names *names)
 	while (names->elf && (section = elf_nextscn(names->elf, section)))
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-			add_table(names, section, &header);
+			add_table(names, section, header.sh_link);
 }
 
 /* Returns whether to go on. */
-static bool search_table(const struct symbol_names *names, const struct table *table,
-			 const char *name, bool (*visit)(void *data, const GElf_Sym *symbol),
-			 void *data)
+static bool search_table(const struct table *table, const char *name,
+			 bool (*visit)(void *data, const GElf_Sym *symbol), void *data)
 {
 	for (uint32_t i = table->first[hash_of(table, name)]; i != 0; i = table->next[i]) {
 		const char *found;
@@ -134,7 +148,7 @@ static bool search_table(const struct symbol_names *names, const struct table *t
 
 		if (!gelf_getsym(table->symbols, (int)i, &symbol))
 			continue;
-		found = name_of(names, table, &symbol);
+		found = name_of(table, &symbol);
 		if (found && strcmp(found, name) == 0 && !visit(data, &symbol))
 			return false;
 	}
@@ -149,7 +163,7 @@ void symbol_names_visit(struct symbol_names *names, const char *name, size_t mos
 		read_tables(names);
 	for (size_t i = 0; i < names->count; i++)
 		if (names->tables[i].count <= most &&
-		    !search_table(names, &names->tables[i], name, visit, data))
+		    !search_table(&names->tables[i], name, visit, data))
 			break;
 	pthread_mutex_unlock(&names->mutex);
 }

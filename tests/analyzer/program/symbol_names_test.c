@@ -115,3 +115,51 @@ TEST(a_file_that_is_no_module_has_no_names)
 	assert_int_equal(search("main", SIZE_MAX, 0).count, 0);
 	symbol_names_destroy(names);
 }
+
+/* A file whose names end in the same text of so many bytes, each eight bytes before the last. */
+static void make_file(uint8_t *bytes, size_t symbols, size_t text)
+{
+	const Elf64_Ehdr header = { .e_ident = ELFMAG "\2\1\1",
+				    .e_type = ET_DYN,
+				    .e_machine = EM_X86_64,
+				    .e_version = EV_CURRENT,
+				    .e_shoff = sizeof(header),
+				    .e_ehsize = sizeof(header),
+				    .e_shentsize = sizeof(Elf64_Shdr),
+				    .e_shnum = 3 };
+	Elf64_Shdr sections[3] = { [1] = { .sh_type = SHT_SYMTAB,
+					   .sh_link = 2,
+					   .sh_size = symbols * sizeof(Elf64_Sym),
+					   .sh_entsize = sizeof(Elf64_Sym) },
+				   [2] = { .sh_type = SHT_STRTAB, .sh_size = text } };
+	Elf64_Sym symbol = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1 };
+
+	sections[1].sh_offset = sizeof(header) + sizeof(sections);
+	sections[2].sh_offset = sections[1].sh_offset + sections[1].sh_size;
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), sections, sizeof(sections));
+	for (size_t i = 0; i < symbols; i++) {
+		symbol.st_name = (uint32_t)(text - 1 - i * 8);
+		symbol.st_value = i;
+		memcpy(bytes + sections[1].sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol));
+	}
+	memset(bytes + sections[2].sh_offset, 'a', text - 1);
+}
+
+/* To read each to its end would take a minute. */
+TEST(names_that_share_a_long_text_are_read_at_once)
+{
+	enum { SYMBOLS = 500000, TEXT = 4 << 20, SIZE = SYMBOLS * sizeof(Elf64_Sym) + TEXT + 1000 };
+	uint8_t *bytes = calloc(1, SIZE);
+	const struct image_file made = { .bytes = bytes, .size = SIZE };
+	struct seen seen;
+
+	assert_non_null(bytes);
+	make_file(bytes, SYMBOLS, TEXT);
+	names = symbol_names_create(&made);
+	seen = search("aaaaaaaaaaaaaaaa", SIZE_MAX, 0);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(seen.value, 2);
+	symbol_names_destroy(names);
+	free(bytes);
+}
