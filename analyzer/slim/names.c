@@ -14,7 +14,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { LONGEST_KNOWN = 1 << 10 /* longer texts of binaries are no names */ };
+enum {
+	LONGEST_KNOWN = 1 << 10, /* longer texts of binaries are no names */
+	LONGEST_WORD = 1 << 10,	 /* what follows is another word */
+	LONGEST_NAME = 1 << 16,	 /* what follows is left out */
+};
 
 static uint64_t rotate(uint64_t word, unsigned int by)
 {
@@ -94,7 +98,7 @@ static size_t word_size(const uint8_t *text, size_t size)
 	enum { WIDEST = 4 };
 	size_t end = 0, zeros = 0;
 
-	for (size_t i = 0; i < size && zeros < WIDEST; i++) {
+	for (size_t i = 0; i < MIN(size, LONGEST_WORD) && zeros < WIDEST; i++) {
 		if (text[i] && !is_of_word(text[i]))
 			break;
 		zeros = text[i] ? 0 : zeros + 1;
@@ -236,7 +240,10 @@ static struct error *sort_names(struct slim_rules *rules, const struct address_m
 
 DEFINE_COMPARE(compare_names, struct memory_range, ASCENDING(start))
 
-/* Put them in order; those of one text that were told with and without its end become one. */
+/*
+ * Put them in order, apart; those of one text that were told with and without its end become one. A
+ * name is replaced anew for each block that it is in, so none may be long.
+ */
 static void join_names(struct range_list *names)
 {
 	size_t kept = 0;
@@ -244,11 +251,12 @@ static void join_names(struct range_list *names)
 	array_sort(names, compare_names);
 	array_for_each(name, names) {
 		struct memory_range *last = kept ? &names->items[kept - 1] : NULL;
+		uint64_t end = MIN(name->end, name->start + LONGEST_NAME);
 
-		if (last && name->start < last->end)
-			last->end = MAX(last->end, name->end);
-		else
-			names->items[kept++] = *name;
+		if (!last || name->start >= last->end)
+			names->items[kept++] = (struct memory_range){ name->start, end };
+		else if (end > last->end)
+			last->end = MIN(end, last->start + LONGEST_NAME);
 	}
 	names->count = kept;
 }
