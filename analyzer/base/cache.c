@@ -237,7 +237,8 @@ static bool is_sealed(int fd, const struct cache_key *key)
 	uint64_t size;
 
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    (status.st_mode & (S_IWGRP | S_IWOTH)) || status.st_size < (off_t)sizeof(found))
+	    (status.st_mode & (S_IWGRP | S_IWOTH)) || status.st_size < (off_t)sizeof(found) ||
+	    (uint64_t)status.st_size > MOST_ENTRY + sizeof(found))
 		return false;
 	size = (uint64_t)status.st_size - sizeof(found);
 	return pread(fd, &found, sizeof(found), (off_t)size) == sizeof(found) &&
