@@ -71,13 +71,13 @@ foreach(source IN LISTS script_tests)
 		"HEAPCORE=$<TARGET_FILE:heapcore>;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};BUILT_BY_TESTS=${BUILT_BY_TESTS};XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache;CI=;GITHUB_ACTIONS=")
 endforeach()
 
-# It compiles a program in three ways.
+# It compiles a program in three ways, with HEAPCORE_VARIANTS=all.
 set_tests_properties(live/crystal PROPERTIES TIMEOUT 1800)
 
 # Those that take longest start first: no processor waits for the other in the end. ctest itself
 # knows only what it has run before. live/live takes two places, which are free together only in the
 # beginning; live/soak waits for most of its time.
-set(FIRST_TESTS live/live live/soak live/crystal live/gate_programs live/clone live/stacks
+set(FIRST_TESTS live/live live/slim live/soak live/gate_programs live/clone live/crystal live/stacks
 	live/script_stacks live/ruby live/boehm cli/ci_recipes live/same_numbers cli/shortage
 	live/typed_containers live/serve_viewers cli/export_programs live/patterns cli/session
 	live/tcmalloc cli/names live/gate_debian live/classes live/python_paths cli/tutorial
