@@ -101,7 +101,17 @@ Shop::order(); # plainly
 List::Util::first { Shop::order(); 1 } 1; # by way of C
 """
 
-PYTHONS = {"/usr/bin/python3", *glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}
+def version_of(python):
+    return tuple(map(int, subprocess.check_output([python, "-V"], text=True).split()[1]
+                     .split(".")[:2]))
+
+
+def pythons():
+    """By version: all, or the system's, the oldest and the newest."""
+    found = sorted(filter(os.path.exists, {"/usr/bin/python3", *glob.glob(
+        os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}), key=version_of)
+    return found if harness.ALL_VARIANTS else [
+        python for python in found if python in ("/usr/bin/python3", found[0], found[-1])]
 
 
 def line_of(script, mark):
@@ -174,10 +184,9 @@ class ScriptStacksTest(LiveTest):
                                   f"{place['region']['startLine']}" for place in places], [line])
 
     def test_python(self):
-        for python in filter(os.path.exists, sorted(PYTHONS)):
+        for python in pythons():
             with self.subTest(python):
-                version = subprocess.check_output([python, "-V"], text=True).split()[1]
-                self.check_python(python, tuple(map(int, version.split(".")[:2])) >= (3, 11))
+                self.check_python(python, version_of(python) >= (3, 11))
 
     def check_script(self, interpreter, name, script, *stacks):
         """Each stack is pairs of a function and the mark of its line."""
