@@ -152,6 +152,7 @@ class ExportProgramsTest(Programs):
         self.look()
 
     @needs("cmake")
+    @harness.among_all
     def test_cmake(self):
         script = self.path("script.cmake")
         with open(script, "w", encoding="utf-8") as file:
@@ -160,6 +161,7 @@ class ExportProgramsTest(Programs):
         self.look()
 
     @needs("crystal")
+    @harness.among_all
     def test_crystal_server(self):
         server = harness.build_crystal(self.path("server"), CRYSTAL)
         self.take(self.start([server, self.path("socket")]))
