@@ -9,9 +9,10 @@ import random
 import unittest
 
 from engines import node_modules
+from harness import ALL_VARIANTS
 from looked_into import NARROW, VIEWS, WIDE, LookingTest
 
-CLICKS = 300
+CLICKS = 300 if ALL_VARIANTS else 100
 
 
 class ServeClicksViewersTest(LookingTest):
