@@ -192,10 +192,7 @@ class SoakTest(harness.LiveTest):
 
     @unittest.skipUnless(shutil.which("crystal"), "there is no Crystal")
     def test_cache_in_crystal_is_named_by_its_constant(self):
-        source, program = self.path("cache.cr"), self.path("cache")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(CRYSTAL)
-        harness.run("crystal", "build", "-o", program, source)
+        program = harness.build_crystal(self.path("cache"), CRYSTAL)
         lines = self.check(self.soak([program, self.requests, self.answers]), FOUND)
         self.assertRegex(lines[0], r"^CACHE \(Hash\(Int32, String\)\): \+1 x String an iteration, ")
 
