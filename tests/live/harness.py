@@ -261,8 +261,12 @@ def addresses_by_type(core):
 
 def settle(process, state="S"):
     """Until all threads of the process wait for something, or are stopped."""
+    settle_pid(process.pid, state)
+
+
+def settle_pid(pid, state="S"):
     deadline = time.monotonic() + TIMEOUT
-    while states(process.pid) != {state} and time.monotonic() < deadline:
+    while states(pid) != {state} and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
