@@ -144,6 +144,7 @@
 		const name = row.type || row.class || row["known as"] || row["several named"] || row.identity || row["known by"] || row.group;
 		if (name) return name;
 		if (row["blocks of"]) return `blocks of ${row["blocks of"]}`;
+		if (row.part) return `allocations ${row.part}`;
 		return `unrecognized of size ${grouped(row.size)}${row.shape ? `, ${row.shape}` : ""}`;
 	}
 	/* Text has sums and their parts below each other; here each allocation is in one row, so that they can be sorted. */

@@ -5,7 +5,6 @@
 #include "analyzer/runtimes/python/blocks.h"
 
 #include "analyzer/runtimes/python/entries.h"
-#include "analyzer/runtimes/python/objects.h"
 
 enum {
 	WORD = 8,
@@ -78,13 +77,6 @@ allocation_id python_blocks_owner(const struct python *python, allocation_id blo
 	return bitmap_get(&python->blocks.members, block)
 		       ? python->owner_of.items[ranks_of(&python->blocks, block)]
 		       : NO_ALLOCATION;
-}
-
-allocation_id python_whole(const struct object_space *space, allocation_id block)
-{
-	const struct python *python = (const struct python *)space;
-
-	return python->owner_of.count ? python_blocks_owner(python, block) : NO_ALLOCATION;
 }
 
 /* True if the word is behind the items, whose number is at place. */

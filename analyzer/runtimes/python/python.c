@@ -264,6 +264,13 @@ CLASSIFIER(python_list_items, "PythonListItems", "the items of a list of Python"
 CLASSIFIER(python_set_entries, "PythonSetEntries", "the entries of a set or frozenset of Python",
 	   "the entries of the set", PYTHON(.kind = SET, .suspect = suspect_set));
 
+allocation_id python_whole(const struct object_space *space, allocation_id block)
+{
+	const struct python *python = (const struct python *)space;
+
+	return python->owner_of.count ? python_blocks_owner(python, block) : NO_ALLOCATION;
+}
+
 /* The runtime found these before there were patterns, see blocks.c. */
 static void inspect(struct reader *reader, const struct subject *subject)
 {
