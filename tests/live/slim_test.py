@@ -104,10 +104,11 @@ int main()
 """
 
 
-def make_secrets():
+def make_secrets(without=""):
     """Keys, tokens, numbers, wide and compressed text."""
     draw = random.Random(43)
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+    letters = "".join(letter for letter in letters if letter not in without)
     words = ["".join(draw.choices(letters, k=24)) for _ in range(SHAPE)]
     return {
         "key": [draw.randbytes(32) for _ in range(SHAPE)],
@@ -430,7 +431,9 @@ class SlimTest(LiveTest):
 
     def test_no_secret_is_left_of_words_of_4_bytes(self):
         needs_i386()
-        secrets = make_secrets()
+        # Four letters that end in one of these may be an address of its heap, 0x56... to 0x5a...: a
+        # reference in the whole core, and text in a slim one.
+        secrets = make_secrets(without="VWXYZ")
         everything = [secret for shape in secrets.values() for secret in shape]
         process = self.start_with_secrets(secrets, "-m32")
         os.unlink(self.path("secrets.txt"))
