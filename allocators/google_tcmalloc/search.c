@@ -21,33 +21,19 @@ enum {
 };
 
 #define HEADER .allocated = 4, .embedded = 0, .list = 2, .cached = 6
-#define FLAGS  .has_flags = true, .page = 8
+#define FIRST                                                                                 \
+	.size = 32, .page = 16, .has_location = true, .pages = 24, .sample = 8, .objects = 8, \
+	.bitmap_words = 1, .cached_mask = 0xff
+#define FLAGS .size = 48, .has_flags = true, .page = 8
+#define SECOND \
+	FLAGS, .pages = 16, .large = 16, .sample = 24, .objects = 24, HEADER, .cached_mask = 0xf
 
 /* By the first month that has them; the last one is that of 2026-07, too, without old locks. */
 static const struct span_layout layouts[] = {
 	/* 2023-02 */
-	{ .size = 32,
-	  .page = 16,
-	  .has_location = true,
-	  .pages = 24,
-	  .sample = 8,
-	  .objects = 8,
-	  .bitmap_words = 1,
-	  .allocated = 0,
-	  .embedded = 2,
-	  .list = 4,
-	  .cached = 6,
-	  .cached_mask = 0xff },
+	{ FIRST, .allocated = 0, .embedded = 2, .list = 4, .cached = 6 },
 	/* 2023-11 */
-	{ .size = 32,
-	  .page = 16,
-	  .has_location = true,
-	  .pages = 24,
-	  .sample = 8,
-	  .objects = 8,
-	  .bitmap_words = 1,
-	  HEADER,
-	  .cached_mask = 0xff },
+	{ FIRST, HEADER },
 	/* 2024-03 */
 	{ .size = 48,
 	  .page = 8,
@@ -59,45 +45,14 @@ static const struct span_layout layouts[] = {
 	  HEADER,
 	  .cached_mask = 0xff },
 	/* 2024-11 */
-	{ .size = 48,
-	  FLAGS,
-	  .pages = 16,
-	  .large = 16,
-	  .sample = 24,
-	  .objects = 24,
-	  .bitmap_words = 1,
-	  HEADER,
-	  .cached_mask = 0xf },
+	{ SECOND, .bitmap_words = 1 },
 	/* 2025-05 */
-	{ .size = 48,
-	  FLAGS,
-	  .pages = 16,
-	  .large = 16,
-	  .sample = 24,
-	  .objects = 24,
-	  .bitmap_words = 2,
-	  HEADER,
-	  .cached_mask = 0xf },
+	{ SECOND, .bitmap_words = 2 },
 	/* 2026-07 */
-	{ .size = 48,
-	  FLAGS,
-	  .pages = 16,
-	  .large = 32,
-	  .sample = 40,
-	  .objects = 32,
-	  .bitmap_words = 2,
-	  HEADER,
+	{ FLAGS, .pages = 16, .large = 32, .sample = 40, .objects = 32, .bitmap_words = 2, HEADER,
 	  .cached_mask = 0xf },
-	{ .size = 48,
-	  FLAGS,
-	  .flags_follow = true,
-	  .count_follows = true,
-	  .large = 24,
-	  .sample = 32,
-	  .objects = 24,
-	  .bitmap_words = 3,
-	  HEADER,
-	  .cached_mask = 0xff },
+	{ FLAGS, .flags_follow = true, .count_follows = true, .large = 24, .sample = 32,
+	  .objects = 24, .bitmap_words = 3, HEADER, .cached_mask = 0xff },
 };
 
 /* Two links, and since 2025, unless built without checks, the list that it is in. */
