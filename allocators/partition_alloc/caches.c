@@ -163,7 +163,6 @@ struct error *pa_find_caches(struct pa_heap *heap)
 	uint64_t cache = 0;
 
 	TRY(find_list(&search));
-	heap->has_caches = search.list != 0;
 	for (size_t i = 0; search.list && i < REGISTRY_WORDS && !pa_find_span(heap, cache); i++)
 		if (!view_word(&search.view, search.list + i * PA_WORD, &cache))
 			break;

@@ -68,7 +68,6 @@ struct pa_heap {
 	ARRAY(struct pa_cached) cached; /* by address */
 	ARRAY(uint64_t) caches;		/* the caches of threads, by address */
 	ARRAY(uint64_t) metadata;	/* pages */
-	bool has_caches;		/* the list of caches was found */
 	struct heap_damage overlaps, misfits, absent, counts, lengths;
 	struct heap_list_damage lists;
 };
