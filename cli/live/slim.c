@@ -177,7 +177,7 @@ static struct error *write_output(struct session *session, const struct slim_arg
 		return error_code(error) == ERROR_SYSTEM ? error_wrap(error, "%s", path) : error;
 	session_note(session, "%s: %s bytes, of a core of %s%s", path,
 		     grouped(ret->packed ? ret->packed : ret->file, size), grouped(ret->core, core),
-		     ret->packed ? "; packed" : "");
+		     ret->packed ? "; packed" : "; a name that ends in .zst packs it");
 	return NULL;
 }
 

@@ -465,6 +465,9 @@ class SlimTest(LiveTest):
         packed = self.slim(core, "packed.zst")
         self.check_same(core, packed)
         self.assertLess(os.path.getsize(packed), os.path.getsize(core) / 10)
+        for path, says_how in (slim, True), (packed, False):
+            said = ask("slim", core, "-o", path).stderr
+            self.assertEqual("a name that ends in .zst packs it" in said, says_how, said)
         again = self.slim(slim, "again.core")
         with open(slim, "rb") as one, open(again, "rb") as other:
             self.assertEqual(one.read(), other.read())
