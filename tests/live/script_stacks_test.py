@@ -101,17 +101,20 @@ Shop::order(); # plainly
 List::Util::first { Shop::order(); 1 } 1; # by way of C
 """
 
+
 def version_of(python):
     return tuple(map(int, subprocess.check_output([python, "-V"], text=True).split()[1]
                      .split(".")[:2]))
 
 
+PYTHONS = sorted(filter(os.path.exists, {"/usr/bin/python3", *glob.glob(
+    os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}), key=version_of)
+
+
 def pythons():
-    """By version: all, or the system's, the oldest and the newest."""
-    found = sorted(filter(os.path.exists, {"/usr/bin/python3", *glob.glob(
-        os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))}), key=version_of)
-    return found if harness.ALL_VARIANTS else [
-        python for python in found if python in ("/usr/bin/python3", found[0], found[-1])]
+    """All, or the system's, the oldest and the newest."""
+    return PYTHONS if harness.ALL_VARIANTS else [
+        python for python in PYTHONS if python in ("/usr/bin/python3", PYTHONS[0], PYTHONS[-1])]
 
 
 def line_of(script, mark):

@@ -295,8 +295,7 @@ class TasksTest(LiveTest):
         self.assertGreater(alone, 6)
 
     def test_tasks_are_as_the_program_says(self):
-        for python in [path for path in sorted(PYTHONS) if os.path.exists(path) and
-                       re.search(r"^/usr|/3\.(8|13)\.", path)]:
+        for python in [path for path in PYTHONS if re.search(r"^/usr|/3\.(8|13)\.", path)]:
             with self.subTest(python):
                 self.check(python)
 
