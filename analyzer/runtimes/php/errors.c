@@ -159,6 +159,28 @@ static void visit_call(void *data, const struct php_call *call)
 		keep_exception(search, place, "while handling");
 }
 
+/*
+ * True if two of the operations that handle an exception stand there: all three are alike. The code
+ * alone may be a byte of an address.
+ */
+static bool has_handlers(struct view *view, uint64_t place)
+{
+	enum { LAST_TYPE = 8, TYPES = 3 };
+	struct {
+		uint64_t handler;
+		uint32_t numbers[5];
+		uint8_t code, types[TYPES];
+	} operations[2];
+
+	if (!view_read(view, place, operations, sizeof(operations)))
+		return false;
+	for (int i = 0; i < TYPES; i++)
+		if (operations[0].types[i] > LAST_TYPE)
+			return false;
+	return operations[0].code == OP_HANDLE && operations[0].handler &&
+	       memcmp(&operations[0], &operations[1], sizeof(*operations)) == 0;
+}
+
 /* EG(exception) stands behind the table of objects, before three operations that handle it. */
 static void find_thrown(struct search *search)
 {
@@ -166,8 +188,7 @@ static void find_thrown(struct search *search)
 	uint64_t place = search->php->store;
 
 	for (int i = 0; place && i < MOST; i++, place += WORD)
-		if (has_code(&search->view, place + OPERATIONS, OP_HANDLE) &&
-		    has_code(&search->view, place + OPERATIONS + OPERATION, OP_HANDLE)) {
+		if (has_handlers(&search->view, place + OPERATIONS)) {
 			if (view_word(&search->view, place, &search->exception) &&
 			    !is_throwable(&search->view, search->exception))
 				search->exception = 0;
