@@ -36,8 +36,10 @@ static struct error *look(void *data, uint64_t where, uint64_t word)
 	uint64_t secret;
 	uint8_t before[SECRET_WORDS * sizeof(uint64_t)];
 
+	/* The secret is random: the address of an object says nothing. */
 	if (heap->head || word < PAGE || word % AREA_BYTES != 0 ||
 	    !view_read(&search->view, word, &secret, sizeof(secret)) || secret == 0 ||
+	    image_find(heap->context.image, secret) ||
 	    !view_read(&search->groups, where - (uint64_t)SECRET_WORDS * size, before,
 		       (size_t)SECRET_WORDS * size))
 		return NULL;
