@@ -21,7 +21,7 @@ LARGE, LARGE_LENGTH = 3, 5 << 20
 SETTLED = 10
 # What a process allocates for the dump only, and slots that GLib's slices are in: a share, and a
 # number.
-TOLERANCE = {"allocator": (0.01, 200), "original": (0.02, 8), "buffer": (0.01, 8),
+TOLERANCE = {"allocator": (0.05, 1000), "original": (0.02, 8), "buffer": (0.01, 8),
              "array_buffer": (0.01, 8)}
 PAGE = """
     window.texts = [];

@@ -5,7 +5,6 @@ what each retains are as the program says.
 """
 
 import ast
-import os
 import re
 import shutil
 import unittest

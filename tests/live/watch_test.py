@@ -122,10 +122,10 @@ class WatchTest(harness.LiveTest):
         watch.send_signal(signal.SIGTERM)
         return self.ended(watch, status)
 
-    def ended(self, watch, status=FINE):
+    def ended(self, watch, *statuses):
         said = watch.stderr.read()  # what of it was read already is in its buffer
         watch.wait(timeout=harness.TIMEOUT)
-        self.assertEqual(watch.returncode, status, said)
+        self.assertIn(watch.returncode, statuses or (FINE,), said)
         return said
 
     def make_group(self, process):
@@ -296,7 +296,9 @@ class WatchTest(harness.LiveTest):
         self.grow(process, 9000)
         self.grow(process, -1)
         self.assertEqual(process.wait(timeout=harness.TIMEOUT), -signal.SIGKILL)
-        self.assertIn("has ended, killed for want of memory", self.ended(watch))
+        # The kernel may kill in the midst of a look.
+        self.assertIn("has ended, killed for want of memory",
+                      self.ended(watch, FINE, INCOMPLETE))
         for folder in self.looks():
             self.assertIn("the_cache (worker)", read(f"{folder}/screen.txt"))
         self.assertTrue(self.looks())
