@@ -62,7 +62,13 @@ TEST(all_ways_to_look_agree)
 TEST(what_is_seen_of_words)
 {
 	const uint64_t words[] = {
-		0, 7, UINT64_C(7) << 32, HALF, 0x64636261, 0x0062006100630064, UINT64_C(0x8064636261) << 24,
+		0,
+		7,
+		UINT64_C(7) << 32,
+		HALF,
+		0x64636261,
+		0x0062006100630064,
+		UINT64_C(0x8064636261) << 24,
 	};
 	uint64_t now[COUNT_OF(words)];
 	struct slim_look look =
