@@ -155,33 +155,16 @@ static struct error *add_extent(struct adding *adding, const struct jemalloc_ext
 	return add_region(adding, range.start, range.end - range.start, false);
 }
 
-/* Extents of an arena in a row are one region. */
-static uint64_t find_region_end(const struct jemalloc *je, size_t first)
-{
-	const struct jemalloc_extent *extents = je->extents.items;
-	uint64_t end = extent_end(&extents[first]);
-
-	for (size_t i = first + 1; i < je->extents.count && extents[i].start == end &&
-				   arena_index(&extents[i]) == arena_index(&extents[first]);
-	     i++)
-		end = extent_end(&extents[i]);
-	return end;
-}
-
 struct error *jemalloc_add_blocks(struct jemalloc *je, const struct heap_context *context,
 				  arena_number first, struct block_sink *sink)
 {
 	struct adding adding = { je, context, sink, { context->image } };
-	uint64_t end = 0;
 
 	for (size_t i = 0; i < je->extents.count; i++) {
 		const struct jemalloc_extent *extent = &je->extents.items[i];
 
-		if (extent->start >= end) {
-			end = find_region_end(je, i);
-			TRY(block_sink_region(sink, extent->start, end,
-					      first + je->arena_numbers[arena_index(extent)]));
-		}
+		TRY(block_sink_stretch(sink, extent->start, extent_end(extent),
+				       first + je->arena_numbers[arena_index(extent)]));
 		TRY(add_extent(&adding, extent));
 		if (i % PROGRESS_STEP == 0)
 			TRY(progress_check(context->progress, PROGRESS_STEP * page_size(je)));

@@ -312,21 +312,10 @@ static struct error *add_span(struct adding *adding, const struct tcmalloc_span 
 	return block_sink_add(adding->sink, block);
 }
 
-/* Spans in a row are one region. */
-static uint64_t find_region_end(const struct tcmalloc *tc, size_t first)
-{
-	uint64_t end = tc->spans.items[first].start;
-
-	for (size_t i = first; i < tc->spans.count && tc->spans.items[i].start == end; i++)
-		end = span_end(&tc->spans.items[i]);
-	return end;
-}
-
 struct error *tcmalloc_add_blocks(struct tcmalloc *tc, const struct heap_context *context,
 				  arena_number arena, struct block_sink *sink)
 {
 	_cleanup_(free) struct adding *adding = calloc(1, sizeof(*adding));
-	uint64_t end = 0;
 
 	TRY_MEMORY(adding);
 	adding->tc = tc;
@@ -335,10 +324,7 @@ struct error *tcmalloc_add_blocks(struct tcmalloc *tc, const struct heap_context
 	for (size_t i = 0; i < tc->spans.count; i++) {
 		const struct tcmalloc_span *span = &tc->spans.items[i];
 
-		if (span->start >= end) {
-			end = find_region_end(tc, i);
-			TRY(block_sink_region(sink, span->start, end, arena));
-		}
+		TRY(block_sink_stretch(sink, span->start, span_end(span), arena));
 		TRY(add_span(adding, span));
 		if (i % SPANS_STEP == 0)
 			TRY(progress_check(context->progress,

@@ -103,6 +103,10 @@ void block_sink_align(struct block_sink *sink, unsigned int alignment);
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena);
 
+/* The same, but a stretch that begins where the arena's last region ends only makes that longer. */
+struct error *block_sink_stretch(struct block_sink *sink, uint64_t start, uint64_t end,
+				 arena_number arena);
+
 /* A block of that region, behind all blocks that it has so far. */
 struct error *block_sink_add(struct block_sink *sink, struct block block);
 

@@ -81,6 +81,19 @@ static struct heap_region *last_region(const struct block_sink *sink)
 	return &sink->regions.items[sink->regions.count - 1];
 }
 
+struct error *block_sink_stretch(struct block_sink *sink, uint64_t start, uint64_t end,
+				 arena_number arena)
+{
+	struct heap_region *last = sink->regions.count && !sink->refuses ? last_region(sink) : NULL;
+
+	if (!last || last->arena != arena || last->shift != sink->shift || start < last->start ||
+	    start > last->end)
+		return block_sink_region(sink, start, end, arena);
+	if (start == last->end)
+		last->end = MAX(start, end);
+	return NULL;
+}
+
 /* Room for so many more extents and their bits. */
 static struct error *reserve(struct block_sink *sink, size_t more)
 {

@@ -379,3 +379,25 @@ TEST(what_has_no_place_in_its_region_is_left_out)
 	assert_int_equal(allocation_find(index, 0x1120), 0);
 	assert_int_equal(allocation_find(index, 0x7010), 65);
 }
+
+TEST(stretches_in_a_row_are_one_region)
+{
+	_cleanup_(block_sink_destroy) struct block_sink *sink = new_sink();
+	_cleanup_(allocation_index_destroy) struct allocation_index *index = NULL;
+
+	assert_no_error(block_sink_stretch(sink, 0x1000, 0x2000, 1));
+	add(sink, 0x1010, 24, BLOCK_USED);
+	assert_no_error(block_sink_stretch(sink, 0x1800, 0x1900, 1)); /* within */
+	assert_no_error(block_sink_stretch(sink, 0x2000, 0x3000, 1));
+	add(sink, 0x2010, 24, BLOCK_USED);
+	assert_no_error(block_sink_stretch(sink, 0x3000, 0x4000, 2)); /* of another arena */
+	add(sink, 0x3010, 24, BLOCK_USED);
+	assert_no_error(block_sink_stretch(sink, 0x5000, 0x6000, 2)); /* behind a gap */
+	add(sink, 0x5010, 24, BLOCK_USED);
+	assert_no_error(allocation_index_create(sink, &index));
+	assert_int_equal(allocation_count(index), 4);
+	assert_int_equal(heap_region_count(index), 3);
+	assert_int_equal(heap_region(index, 0)->end, 0x3000);
+	assert_int_equal(heap_region(index, 1)->end, 0x4000);
+	assert_int_equal(heap_region(index, 2)->start, 0x5000);
+}
