@@ -167,6 +167,7 @@ const struct cached_object *google_find_cached(const struct google_tcmalloc *tc,
 
 struct google_sample {
 	uint64_t wanted; /* bytes asked for */
+	uint64_t bytes;	 /* that these became, also by an alignment; 0: it does not say */
 	uint64_t proxy;	 /* an object that stands for it, or 0 */
 	uint64_t calls;	 /* the address of their number; they follow */
 };

@@ -2,11 +2,12 @@
  * The sampler of tcmalloc (sampling.md): of allocations, one of 2 MiB on average has a span of its
  * own, which leads to what is known of it (internal/sampled_allocation.h, internal/logging.h):
  *
- *	| lock | 2 links | handle | (proxy) | bytes asked for | ... | how many | 64 return addresses
- *|
+ *	| lock | 2 links | handle | (proxy) | bytes asked for | alignment | (truth) | bytes given |
+ *	| ... | how many | 64 return addresses |
  *
- * What is between and behind differs with the version. The span's address is just before the
- * number of return addresses or, in older ones, behind the last of these.
+ * What is between and behind differs with the version. The truth is whether the caller learned how
+ * much it was given or, later, whether there is an alignment. The span's address is just before
+ * the number of return addresses or, in older ones, behind the last of these.
  */
 #include "allocators/google_tcmalloc/google_tcmalloc.h"
 
@@ -16,6 +17,8 @@ enum {
 	LEAST_WORD = 9, /* of the number of addresses */
 	MOST_WORD = 24,
 	PROXY_WORD = 4, /* or what was asked for */
+	GIVEN = 2,	/* so many words behind it is what was given, */
+	LAST_GIVEN = 3, /* or so many */
 	MOST_CALLS = 64,
 	WORDS = MOST_WORD + 1 + MOST_CALLS + 8,
 };
@@ -35,11 +38,23 @@ static unsigned int find_calls(const struct google_span *span, const uint64_t wo
 	return 0;
 }
 
+/* What is given has the size of a class, or all pages. */
+static bool may_be_given(const struct google_tcmalloc *tc, const struct google_span *span,
+			 uint64_t wanted, uint64_t bytes)
+{
+	if (bytes < wanted || bytes > span->bytes)
+		return false;
+	for (unsigned int i = 1; i < MOST_CLASSES && tc->classes[i] > tc->classes[i - 1]; i++)
+		if (tc->classes[i] == bytes)
+			return true;
+	return bytes == span->bytes;
+}
+
 bool google_read_sample(const struct google_tcmalloc *tc, struct view *view,
 			const struct google_span *span, struct google_sample *ret)
 {
 	uint64_t words[WORDS];
-	unsigned int calls;
+	unsigned int calls, word = PROXY_WORD;
 
 	if (span->sample < PAGE || span->sample % WORD != 0 || span->sample >> ADDRESS_BITS ||
 	    !view_read(view, span->sample, words, sizeof(words)))
@@ -47,12 +62,13 @@ bool google_read_sample(const struct google_tcmalloc *tc, struct view *view,
 	calls = find_calls(span, words);
 	if (!calls)
 		return false;
-	*ret = (struct google_sample){ .wanted = words[PROXY_WORD],
-				       .calls = span->sample + calls * (uint64_t)WORD };
-	if (words[PROXY_WORD] == 0 || google_find_span(tc, words[PROXY_WORD])) {
-		ret->proxy = words[PROXY_WORD]; /* a large one has none */
-		ret->wanted = words[PROXY_WORD + 1];
-	}
+	*ret = (struct google_sample){ .calls = span->sample + calls * (uint64_t)WORD };
+	if (words[word] == 0 || google_find_span(tc, words[word]))
+		ret->proxy = words[word++]; /* a large one has none */
+	ret->wanted = words[word];
+	for (unsigned int i = word + GIVEN; i <= word + LAST_GIVEN && !ret->bytes; i++)
+		if (may_be_given(tc, span, ret->wanted, words[i]))
+			ret->bytes = words[i];
 	return ret->wanted <= span->bytes;
 }
 

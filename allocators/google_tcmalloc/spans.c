@@ -656,6 +656,8 @@ static uint64_t large_bytes(struct adding *adding, const struct google_span *spa
 
 	if (!google_read_sample(tc, &adding->view, span, &sample))
 		return span->bytes;
+	if (sample.bytes)
+		return sample.bytes;
 	for (unsigned int i = 1; i < MOST_CLASSES && tc->classes[i] > tc->classes[i - 1]; i++)
 		if (tc->classes[i] >= sample.wanted)
 			return MIN(tc->classes[i], span->bytes);

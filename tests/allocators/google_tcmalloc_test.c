@@ -264,7 +264,8 @@ TEST(what_transfer_caches_keep_is_free_and_lack_of_others_is_said)
 		"Google's tcmalloc: no cache of a processor or thread was found: what is in them counts as used");
 }
 
-TEST(sampled_allocation_is_as_large_as_others_and_its_proxy_is_free)
+/* given: the bytes that the sample says, in its word of that number; 0: it says none. */
+static void check_sampled(unsigned int word, uint64_t given, uint64_t expected)
 {
 	MADE(made);
 	uint64_t span = fill(&made, OF_2023), sampled;
@@ -273,12 +274,28 @@ TEST(sampled_allocation_is_as_large_as_others_and_its_proxy_is_free)
 	sampled = add_span(&made, (struct said){ .pages = 1, .sample = SAMPLE });
 	core_set(core, SAMPLE + 32, span + 128 * 9);
 	core_set(core, SAMPLE + 40, 115);
+	core_set(core, SAMPLE + 56, 1);
+	core_set(core, SAMPLE + 8 * word, given);
 	core_set(core, SAMPLE + 80, 0);
 	core_set(core, SAMPLE + 88 + 8 * (64 + 2), sampled);
 	process_open(&made.process);
-	assert_block(&made.process, sampled, 128, BLOCK_USED);
+	assert_block(&made.process, sampled, expected, BLOCK_USED);
 	assert_block(&made.process, span + 128 * 9, 128, BLOCK_FREE);
 	assert_free_kind(&made.process, span + 128 * 9, "proxy");
+}
+
+TEST(sampled_allocation_is_as_large_as_others_and_its_proxy_is_free)
+{
+	check_sampled(7, 0, 128);
+}
+
+/* With an alignment, it is larger than its class would be. */
+TEST(sampled_allocation_is_as_large_as_its_sample_says)
+{
+	check_sampled(7, TC_PAGE, TC_PAGE);
+	check_sampled(8, TC_PAGE, TC_PAGE);
+	check_sampled(8, 100, 128);  /* less than was asked for, */
+	check_sampled(8, 1000, 128); /* and no class */
 }
 
 static void check_large(enum version version)
