@@ -28,67 +28,58 @@ static char *describe_owner_place(const struct analysis *analysis, uint64_t owne
 {
 	struct place place = place_find(analysis, owner);
 	struct debug *debug = analysis_debug(analysis);
+	_cleanup_(free) char *own_name = NULL;
 	const char *name = NULL;
-	char *text = NULL;
-	int length = 0;
 
+	if (place.kind == PLACE_ALLOCATION)
+		return place.start == owner ? strdup("")
+					    : format_text(", at offset 0x%" PRIx64
+							  " of the allocation at 0x%" PRIx64,
+							  owner - place.start, place.start);
 	if (place.kind == PLACE_MODULE)
 		name = debug_name(debug, owner);
 	if (place.kind == PLACE_STACK && place.stack->thread != NO_THREAD)
 		name = debug_stack_place(debug, place.stack->thread, owner);
-	if (place.kind == PLACE_ALLOCATION && place.start != owner)
-		length =
-			asprintf(&text, ", at offset 0x%" PRIx64 " of the allocation at 0x%" PRIx64,
-				 owner - place.start, place.start);
-	else if (place.kind != PLACE_ALLOCATION && name)
-		length = asprintf(&text, ", which is %s", name);
-	else
-		length = asprintf(&text, "%s", "");
-	return length < 0 ? NULL : text;
+	if (!name)
+		return strdup("");
+	own_name = rows_own_words(name);
+	return own_name ? format_text(", which is %s", own_name) : NULL;
 }
 
 static char *describe_extent(const struct pattern_facts *facts)
 {
+	char length[NUMBER_SIZE], capacity[NUMBER_SIZE];
 	/* Drop the plural s for one unit: all units end in an s. */
 	int unit_length = facts->unit ? (int)strlen(facts->unit) : 0;
-	char *text = NULL;
-	int length;
 
 	if (facts->length == 1)
 		unit_length--;
 	if (!facts->unit)
-		length = asprintf(&text, "%s%s", facts->text[0] ? ": " : "", facts->text);
-	else if (facts->lacks_length)
-		length = asprintf(&text, ": capacity %" PRIu64 " %s", facts->capacity, facts->unit);
-	else if (facts->has_capacity)
-		length = asprintf(&text, ": length %" PRIu64 ", capacity %" PRIu64 " %s",
-				  facts->length, facts->capacity, facts->unit);
-	else
-		length = asprintf(&text, ", which has %" PRIu64 " %.*s", facts->length, unit_length,
-				  facts->unit);
-	return length < 0 ? NULL : text;
+		return format_text("%s%s", facts->text[0] ? ": " : "", facts->text);
+	grouped(facts->length, length);
+	grouped(facts->capacity, capacity);
+	if (facts->lacks_length)
+		return format_text(": capacity %s %s", capacity, facts->unit);
+	if (facts->has_capacity)
+		return format_text(": length %s, capacity %s %s", length, capacity, facts->unit);
+	return format_text(", which has %s %.*s", length, unit_length, facts->unit);
 }
 
 static struct error *describe_part(const struct analysis *analysis,
 				   const struct pattern_facts *facts, char **ret)
 {
 	_cleanup_(free) char *place = NULL, *extent = NULL;
-	char *text = NULL;
-	int length;
 
 	if (facts->owner == 0) {
 		*ret = strdup(facts->role);
-		return *ret ? NULL : &error_no_memory;
+	} else {
+		place = describe_owner_place(analysis, facts->owner);
+		extent = describe_extent(facts);
+		TRY_MEMORY(place && extent);
+		*ret = format_text("%s at 0x%" PRIx64 "%s%s", facts->role, facts->owner, place,
+				   extent);
 	}
-	place = describe_owner_place(analysis, facts->owner);
-	extent = describe_extent(facts);
-	TRY_MEMORY(place && extent);
-	length = asprintf(&text, "%s at 0x%" PRIx64 "%s%s", facts->role, facts->owner, place,
-			  extent);
-	if (length < 0)
-		return &error_no_memory;
-	*ret = text;
-	return NULL;
+	return *ret ? NULL : &error_no_memory;
 }
 
 /* "held by the Session at 0x7f..., as are 40 of 41 that members like this one hold", or NULL. */

@@ -7,21 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tag that GCC puts behind names whose types have another ABI. */
-static const char abi_tag[] = "[abi:cxx11]";
-
-static bool is_abi_tag(const char *text)
-{
-	return strncmp(text, abi_tag, strlen(abi_tag)) == 0;
-}
-
 /* The length of a member's name with its indices, at the start of the text. */
 static size_t member_length(const char *text)
 {
 	size_t length = 0;
 	int depth = 0;
 
-	for (; text[length] && !is_abi_tag(text + length) &&
+	for (; text[length] &&
 	       (depth > 0 || isalnum((unsigned char)text[length]) || strchr("_[", text[length]));
 	     length++)
 		depth += (text[length] == '[') - (text[length] == ']');
@@ -57,10 +49,6 @@ char *rows_own_words(const char *name)
 		size_t separator = *name == '.' ? 1 : strncmp(name, "->", 2) == 0 ? 2 : 0;
 		size_t length = member_length(name + separator);
 
-		if (is_abi_tag(name)) {
-			name += strlen(abi_tag);
-			continue;
-		}
 		if (is_of_library(name + separator, length)) {
 			size_t index = index_of_elements(name + separator, length);
 

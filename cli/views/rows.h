@@ -12,7 +12,7 @@
 
 /*
  * The name of a variable or member without what only the C++ library knows: its own members, as in
- * "owners._M_t._M_impl (server)", and "[abi:cxx11]". Nothing may be left. To be freed.
+ * "owners._M_t._M_impl (server)". Nothing may be left. To be freed.
  */
 char *rows_own_words(const char *name);
 

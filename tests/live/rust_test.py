@@ -89,11 +89,12 @@ class RustTest(LiveTest):
     def check_tables(self, core, truth):
         said = ask("-q", core, "describe", "used", "%RustHashTable").stdout
         found = re.findall(r"It is the elements of the HashMap or HashSet at "
-                           r"0x([0-9a-f]+).*: length (\d+), capacity (\d+) "
-                           r"elements", said)
+                           r"0x([0-9a-f]+).*: length ([\d,]+), capacity "
+                           r"([\d,]+) elements", said)
         owners = sorted(truth.all["table"])
         self.assertEqual(len(found), len(owners))
         for header, *numbers in found:
+            numbers = [number.replace(",", "") for number in numbers]
             owner = owners[bisect.bisect(owners, int(header, 16)) - 1]
             # A table and the keys of its hashes.
             self.assertLess(int(header, 16) - owner, 6 * 8)

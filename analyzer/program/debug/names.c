@@ -143,6 +143,15 @@ static int demangle(const char *symbol, struct output *output)
 	return cplus_demangle_v3_callback(symbol, OPTIONS, take_output, output);
 }
 
+/* "names[abi:cxx11]" has its tag for the linker alone: the source says "names". */
+static void drop_abi_tags(char *text)
+{
+	static const char tag[] = "[abi:";
+
+	for (char *end; (text = strstr(text, tag)) && (end = strchr(text, ']'));)
+		memmove(text, end + 1, strlen(end));
+}
+
 char *demangle_symbol(const char *symbol)
 {
 	_cleanup_(free) struct output *output = malloc(sizeof(*output));
@@ -152,7 +161,9 @@ char *demangle_symbol(const char *symbol)
 	output->length = 0;
 	if (!demangle(symbol, output))
 		return NULL;
-	return strndup(output->text, output->length);
+	output->text[output->length] = '\0';
+	drop_abi_tags(output->text);
+	return strdup(output->text);
 }
 
 const char *name_demangle(struct name_pool *pool, const char *name)

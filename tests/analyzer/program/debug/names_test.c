@@ -51,6 +51,8 @@ TEST(what_only_begins_so_is_left_as_it_is)
 TEST(names_of_cxx_are_demangled)
 {
 	assert_name("_ZN3foo3barEv", "foo::bar()");
+	assert_name("_ZN4shop5cacheB5cxx11E", "shop::cache");
+	assert_name("_ZN4shop4nameB5cxx11B3oldEi", "shop::name(int)");
 }
 
 TEST(names_of_rust_are_demangled)
