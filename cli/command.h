@@ -39,7 +39,16 @@ struct session;
  *
  * An option that argp knows by its letter has that as its key, and the rest among its flags.
  */
-enum { KEEP_FLAG, KEEP_TEXT, KEEP_COUNT, KEEP_SIZE, KEEP_ADDRESS };
+enum {
+	KEEP_FLAG,
+	KEEP_TEXT,
+	KEEP_COUNT,
+	KEEP_SIZE,
+	KEEP_ADDRESS,
+	KEEP_TIME,
+	KEEP_CHOICE, /* an enum in the order of the option's argument, as "auto|always|never" */
+	KEEP_LIST,   /* a struct word_list, of which it is the next */
+};
 enum { KEPT = 1 << 22, KIND_SHIFT = 19, GIVEN_SHIFT = 12, LETTER_SHIFT = 8 };
 
 #define KEEP(kind, type, member) \
@@ -52,6 +61,15 @@ enum { KEPT = 1 << 22, KIND_SHIFT = 19, GIVEN_SHIFT = 12, LETTER_SHIFT = 8 };
 /* The number, which must fit; a larger one does not compile. */
 #define FIELD_BITS(number, bits) \
 	((int)(number) + 0 * (int)sizeof(char[(number) >> (bits) == 0 ? 1 : -1]))
+
+/* The values of an option that may be repeated; the list is owned, its words are borrowed. */
+struct word_list {
+	const char **list;
+	size_t count;
+};
+
+/* The release() of arguments that begin with a struct word_list. */
+void word_list_release(void *arguments);
 
 struct command {
 	const char *name;
@@ -69,11 +87,16 @@ struct command {
 	const struct argp_option *options;     /* its switches, or NULL */
 	const struct argp_option *own_options; /* beside options that others share; or NULL */
 	bool hears_kept;		       /* parse() also sees options that KEEP() keeps */
+	/*
+	 * KEEP() of each of its words, with 0 behind the last; a LIST is all that are left. Those
+	 * that words has in front of the first bracket must be there.
+	 */
+	const int *keep_words;
 
 	/*
-	 * Take a switch (key is its option's) or, with key 0, the next word. At the end it is
-	 * called once with key ARGP_KEY_END and no value, to complain about what is missing. value
-	 * is borrowed for the command's lifetime.
+	 * Take a switch (key is its option's) or, with key 0, the next word that keep_words leave.
+	 * At the end it is called once with key ARGP_KEY_END and no value, to complain about what
+	 * is missing. value is borrowed for the command's lifetime. NULL: there is nothing to take.
 	 */
 	struct error *(*parse)(int key, const char *value, void *arguments);
 	/*

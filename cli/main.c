@@ -110,10 +110,10 @@ static struct error *compare(struct session *session, const struct options *opti
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
 	struct error *error;
 
-	if (!options->compared_count)
+	if (!options->compared.count)
 		return NULL;
 	progress_line_begin(&session->progress);
-	error = compare_cores(session->analysis, options->compared, options->compared_count,
+	error = compare_cores(session->analysis, options->compared.list, options->compared.count,
 			      ASPECT_SIZE, HOLDERS_NONE, NULL, NULL, &diff);
 	progress_line_stop(&session->progress);
 	session_show_findings(session);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_COLOUR = 256, KEY_COMPARE, KEY_THREADS, KEY_MAXIMUM_MEMORY, KEY_TAG };
+enum { KEY_THREADS = 256, KEY_MAXIMUM_MEMORY, KEY_TAG };
 
 static const char VERSION_TEXT[] = "heapcore " VERSION "\n"
 				   "License GPL-3.0-or-later; there is no warranty.";
@@ -58,7 +58,7 @@ const struct argp_option program_options[] = {
 	  0 },
 	{ "coredumpctl", KEEP(TEXT, struct options, kept), "MATCH", 0,
 	  "Analyse the newest core that coredumpctl(1) has", 0 },
-	{ "compare", KEY_COMPARE, "OLD", 0,
+	{ "compare", KEEP(LIST, struct options, compared), "OLD", 0,
 	  "First make the sets 'new' and 'survived', as 'diff OLD' does (may be repeated)", 0 },
 	{ "truncation-check", 't', NULL, BY_LETTER(KEEP(FLAG, struct options, truncation_check)),
 	  "Only check whether CORE is complete (status 0) or truncated (status 3)", 0 },
@@ -71,7 +71,7 @@ const struct argp_option program_options[] = {
 	  "Report the time of each stage at the end", 0 },
 	{ "quiet", 'q', NULL, BY_LETTER(KEEP(FLAG, struct options, quiet)),
 	  "Show no progress, and only those notes that change what an answer means", 0 },
-	{ "color", KEY_COLOUR, "WHEN", 0, "Use colours: auto, always or never", 0 },
+	{ "color", KEEP(CHOICE, struct options, colour), "auto|always|never", 0, "Use colours", 0 },
 	{ "chap", KEEP(FLAG, struct options, chap), NULL, 0,
 	  "Write lines as chap does, to the letter, and read all sizes as hexadecimal", 0 },
 	{ "no-pager", KEEP(FLAG, struct options, no_pager), NULL, 0,
@@ -101,37 +101,13 @@ static error_t add_given(struct options *options, const char *text, bool is_file
 		       : 0;
 }
 
-static error_t parse_colour(struct argp_state *state, const char *word)
-{
-	static const char *const words[] = {
-		[COLOUR_AUTO] = "auto",
-		[COLOUR_ALWAYS] = "always",
-		[COLOUR_NEVER] = "never",
-	};
-	struct options *options = state->input;
-
-	for (size_t i = 0; i < COUNT_OF(words); i++) {
-		if (strcmp(word, words[i]) != 0)
-			continue;
-		options->colour = (enum colour)i;
-		return 0;
-	}
-	return switch_refuse(state,
-			     error_wrap(error_not(word, "'auto', 'always' or 'never'"), "--color"));
-}
-
-static error_t add_compared(struct options *options, const char *path)
-{
-	return LIST_APPEND(options->compared, options->compared_count, path) ? ENOMEM : 0;
-}
-
-static error_t check_folder(struct argp_state *state, const char *path)
+static struct error *check_folder(const char *path)
 {
 	struct stat status;
 
 	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-		return 0;
-	return switch_refuse(state, error_not(path, "a folder"));
+		return NULL;
+	return error_not(path, "a folder");
 }
 
 static error_t set_maximum_memory(struct argp_state *state, const char *word)
@@ -141,7 +117,7 @@ static error_t set_maximum_memory(struct argp_state *state, const char *word)
 
 	if (!error && options->maximum_memory == 0)
 		error = error_create(ERROR_USAGE, "0 bytes are no memory");
-	return error ? switch_refuse(state, error_wrap(error, "--max-memory")) : 0;
+	return switch_refuse(state, error ? error_wrap(error, "--max-memory") : NULL);
 }
 
 /* True if the command may stand in front of CORE. */
@@ -254,14 +230,13 @@ static error_t set_threads(struct argp_state *state, const char *word)
 	if (!error && (number == 0 || number > MOST_LOOP_THREADS))
 		error = error_create(ERROR_USAGE, "%s is not in 1 to %d", word, MOST_LOOP_THREADS);
 	options->threads = (unsigned int)number;
-	return error ? switch_refuse(state, error_wrap(error, "--threads")) : 0;
+	return switch_refuse(state, error ? error_wrap(error, "--threads") : NULL);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct options *options = state->input;
 	struct error *error = NULL;
-	bool kept = switch_keep(program_options, key, argument, options, &error);
 
 	switch (key) {
 	case 'c':
@@ -271,13 +246,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return report_file_names_add(&options->files, state, argument);
 	case KEY_TAG:
 		return tag_words_add(&options->tags, state, argument);
-	case KEY_COMPARE:
-		return add_compared(options, argument);
-	case KEY_COLOUR:
-		return parse_colour(state, argument);
 	case KEEP(TEXT, struct options, debug.debug_directory):
 	case KEEP(TEXT, struct options, debug.sysroot):
-		return check_folder(state, argument);
+		error = check_folder(argument);
+		break;
 	case KEY_MAXIMUM_MEMORY:
 		return set_maximum_memory(state, argument);
 	case KEY_THREADS:
@@ -289,8 +261,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		check(state);
 		return 0;
 	default:
-		return kept ? 0 : ARGP_ERR_UNKNOWN;
+		break;
 	}
+	return error ? switch_refuse(state, error)
+		     : switch_take(program_options, key, argument, state);
 }
 
 /* The option that a word is, whose value may be the next word; or NULL. */
@@ -405,5 +379,5 @@ void options_deinit(struct options *options)
 {
 	free(options->arguments);
 	free(options->given);
-	free(options->compared);
+	free(options->compared.list);
 }

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "cli/command.h"
 #include "cli/live/process_root.h"
 #include "cli/prompt/reports.h"
 
@@ -31,8 +32,7 @@ struct options {
 	char **arguments; /* owned: those of the command line, options in front */
 	struct given *given;
 	size_t given_count;
-	const char **compared; /* older cores, of --compare */
-	size_t compared_count;
+	struct word_list compared;	/* older cores, of --compare */
 	const char *format;		/* NULL: text */
 	const char *table;		/* the only one to be written; or NULL */
 	struct tag_words tags;		/* of --tag */

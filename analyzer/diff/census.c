@@ -28,22 +28,6 @@ enum census_other {
 	OTHERS,
 };
 
-static const char *const names[ASPECTS] = {
-	[ASPECT_KIND] = "kind",		  [ASPECT_CLASS] = "class",
-	[ASPECT_SIGNATURE] = "signature", [ASPECT_PATTERN] = "pattern",
-	[ASPECT_SIZE] = "size",		  [ASPECT_FINGERPRINT] = "fingerprint",
-	[ASPECT_OWNER] = "owner",	  [ASPECT_CALLER] = "caller",
-};
-
-enum aspect aspect_find(const char *name)
-{
-	enum aspect aspect = 0;
-
-	while (aspect < ASPECTS && strcmp(names[aspect], name) != 0)
-		aspect++;
-	return aspect;
-}
-
 void census_deinit(struct census *census)
 {
 	table_release(&census->keys);

@@ -27,9 +27,6 @@ enum aspect {
 	ASPECTS,
 };
 
-/* The aspect of that name, as "kind", or ASPECTS. */
-enum aspect aspect_find(const char *name);
-
 /* The meaning of an owner's name. */
 enum census_holder {
 	HELD_BY_NAME,	/* a class or variable */

@@ -49,22 +49,16 @@ static struct error *check(const struct mcp_options *given)
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct mcp_options *given = state->input;
-	struct error *error = NULL;
-	bool kept = switch_keep(options, key, argument, given, &error);
 
 	switch (key) {
 	case KEY_ALLOW:
 	case ARGP_KEY_ARG:
-		error = folders_add(&given->folders, argument);
-		break;
+		return switch_refuse(state, folders_add(&given->folders, argument));
 	case ARGP_KEY_END:
-		error = check(given);
-		break;
+		return switch_refuse(state, check(given));
 	default:
-		if (!kept)
-			return ARGP_ERR_UNKNOWN;
+		return switch_take(options, key, argument, state);
 	}
-	return error ? switch_refuse(state, error) : 0;
 }
 
 const struct argp mcp_parser = {

@@ -1,10 +1,9 @@
-#include "analyzer/base/text.h"
 #include "cli/command.h"
 #include "cli/views/calls.h"
 
 struct backtrace_arguments {
+	uint64_t thread; /* the kernel's number of it */
 	bool has_thread;
-	uint64_t thread;    /* the kernel's number of it */
 	uint64_t limit;	    /* of calls; 0: none */
 	bool fibers, tasks; /* instead */
 	bool locals;
@@ -22,17 +21,8 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *backtrace_parse(int key, const char *value, void *output)
-{
-	struct backtrace_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return NULL;
-	if (arguments->has_thread)
-		return error_create(ERROR_USAGE, "unexpected word '%s' after a thread", value);
-	arguments->has_thread = true;
-	return parse_count(value, &arguments->thread);
-}
+static const int keep_words[] = { KEEP_GIVEN(COUNT, struct backtrace_arguments, thread, has_thread),
+				  0 };
 
 static struct error *write_thread(struct analysis *analysis, uint32_t number,
 				  const struct backtrace_arguments *arguments,
@@ -110,7 +100,7 @@ const struct command command_backtrace = {
 		"The innermost call comes first. Inlined functions are marked. Calls in Python, Ruby, PHP and Perl follow those of the thread. --tasks shows tasks of asyncio and tokio, greenlets, async functions and timers of Node.js, coroutines of C++20 and fibers that have not ended: their calls, what each waits for, and the bytes that only it holds.",
 	.word = WORD_NUMBER,
 	.options = options,
-	.parse = backtrace_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct backtrace_arguments),
 	.needs = STAGE_DEBUG,
 	.run = backtrace_run,

@@ -13,17 +13,6 @@ struct bill_arguments {
 	bool all;
 };
 
-static struct error *bill_parse(int key, const char *value, void *arguments)
-{
-	struct bill_arguments *bill = arguments;
-
-	if (key == 'a')
-		bill->all = true;
-	else if (key == 0)
-		return error_create(ERROR_USAGE, "unexpected word '%s' after 'bill'", value);
-	return NULL;
-}
-
 static void write_row(struct report *report, const char *group, const char *name,
 		      struct amount amount, struct amount total)
 {
@@ -264,7 +253,8 @@ static struct error *bill_run(struct analysis *analysis, const void *input, stru
 }
 
 static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "Show each arena and each stack", 0 },
+	{ "all", KEEP(FLAG, struct bill_arguments, all), NULL, 0, "Show each arena and each stack",
+	  0 },
 	{ 0 },
 };
 
@@ -277,7 +267,6 @@ const struct command command_bill = {
 		"Each mapped byte is counted in one row; the last row is all that the process has mapped. Resident is the part that was in memory, and so in the process's RSS; the bar shows each row's share of it. Free memory of a heap, and memory reserved for its growth, is unused, but no other process can have it.\n\n"
 		"The owner of other anonymous memory is a guess, by its contents or by the variables that refer to it.",
 	.options = options,
-	.parse = bill_parse,
 	.arguments_size = sizeof(struct bill_arguments),
 	.needs = STAGE_HEAP,
 	.run = bill_run,

@@ -1,16 +1,11 @@
 #include "analyzer/diff/diff.h"
-#include "analyzer/base/list.h"
-#include "analyzer/base/text.h"
 #include "cli/command.h"
 #include "cli/views/diff_rows.h"
 
-#include <string.h>
-
-enum { KEY_BY = 'b', KEY_ELAPSED = 'e', KEY_LIMIT = 'n', DEFAULT_LIMIT = 20 };
+enum { DEFAULT_LIMIT = 20 };
 
 struct diff_arguments {
-	const char **paths; /* of older cores, the oldest first */
-	size_t path_count;
+	struct word_list older; /* cores, the oldest first */
 	enum aspect aspect;
 	bool has_aspect;
 	uint64_t elapsed; /* ns; 0: not said */
@@ -19,58 +14,18 @@ struct diff_arguments {
 };
 
 static const struct argp_option options[] = {
-	{ "by", KEY_BY, "kind|class|signature|pattern|size|fingerprint|owner|caller", 0,
+	{ "by", KEEP_GIVEN(CHOICE, struct diff_arguments, aspect, has_aspect),
+	  "kind|class|signature|pattern|size|fingerprint|owner|caller", 0,
 	  "The aspect to compare by; the default is kind: the pattern, else the class, type or signature, else the identity, else the size. fingerprint compares leaks only, caller who allocated in programs that ran with --stacks=always",
 	  0 },
-	{ "elapsed", KEY_ELAPSED, "TIME", 0,
+	{ "elapsed", KEEP(TIME, struct diff_arguments, elapsed), "TIME", 0,
 	  "Time from the oldest core to this one, such as 90s, 30m, 12h or 7d", 0 },
-	{ "limit", KEY_LIMIT, "COUNT", 0, "Show at most N kinds, 0 for all; 20 by default", 0 },
+	{ "limit", KEEP_GIVEN(COUNT, struct diff_arguments, limit, has_limit), "COUNT", 0,
+	  "Show at most N kinds, 0 for all; 20 by default", 0 },
 	{ 0 },
 };
 
-static struct error *take_aspect(struct diff_arguments *arguments, const char *value)
-{
-	arguments->has_aspect = true;
-	arguments->aspect = aspect_find(value);
-	if (arguments->aspect == ASPECTS)
-		return error_not(
-			value,
-			"an aspect to compare by: kind, class, signature, pattern, size, fingerprint, owner or caller");
-	return NULL;
-}
-
-static struct error *add_path(struct diff_arguments *arguments, const char *value)
-{
-	return LIST_APPEND(arguments->paths, arguments->path_count, value);
-}
-
-static struct error *diff_parse(int key, const char *value, void *output)
-{
-	struct diff_arguments *arguments = output;
-
-	switch (key) {
-	case KEY_BY:
-		return take_aspect(arguments, value);
-	case KEY_ELAPSED:
-		return parse_time(value, &arguments->elapsed);
-	case KEY_LIMIT:
-		arguments->has_limit = true;
-		return parse_count(value, &arguments->limit);
-	case ARGP_KEY_END:
-		if (arguments->path_count)
-			return NULL;
-		return error_create(ERROR_USAGE, "'diff' needs the file of an older core");
-	default:
-		return add_path(arguments, value);
-	}
-}
-
-static void diff_release(void *output)
-{
-	struct diff_arguments *arguments = output;
-
-	free(arguments->paths);
-}
+static const int keep_words[] = { KEEP(LIST, struct diff_arguments, older), 0 };
 
 static struct error *diff_run(struct analysis *analysis, const void *input, struct report *report)
 {
@@ -81,8 +36,9 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 		.limit = arguments->has_limit ? arguments->limit : DEFAULT_LIMIT,
 	};
 
-	TRY(compare_cores(analysis, arguments->paths, arguments->path_count, arguments->aspect,
-			  arguments->has_aspect ? HOLDERS_NONE : HOLDERS_ALL, NULL, NULL, &diff));
+	TRY(compare_cores(analysis, arguments->older.list, arguments->older.count,
+			  arguments->aspect, arguments->has_aspect ? HOLDERS_NONE : HOLDERS_ALL,
+			  NULL, NULL, &diff));
 	view.diff = diff;
 	diff_write_cores(report, &view);
 	diff_write_growth(report, &view);
@@ -101,8 +57,8 @@ const struct command command_diff = {
 		"Name the oldest core first; the core that you opened is the newest. The five classes and variables that hold most of what grew come first, each with what it alone holds beyond classes below it; '--by' leaves them out. Then the kinds follow, what grew most first; with three cores or more, what grew from each core to the next comes before that. Cores of one process are also compared allocation by allocation, by start, size and class, which makes the sets 'new' and 'survived'. Cores of different processes are compared by the counts of each kind. On the command line, 'heapcore diff OLD NEW' does the same.",
 	.word = WORD_FILE,
 	.options = options,
-	.parse = diff_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct diff_arguments),
-	.release = diff_release,
+	.release = word_list_release,
 	.run = diff_run,
 };

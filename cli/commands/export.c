@@ -2,7 +2,6 @@
  * The command export: who holds the memory, in a file that another tool opens.
  */
 #include "analyzer/export/export.h"
-#include "analyzer/base/text.h"
 #include "analyzer/export/stacks.h"
 #include "cli/prompt/output.h"
 #include "cli/prompt/output_file.h"
@@ -13,7 +12,7 @@
 #include <sys/stat.h>
 
 struct export_arguments {
-	struct selection selection;
+	struct selection selection;	    /* first: it is released as one */
 	const struct export_format *format; /* NULL: list them */
 	enum owner_measure measure;
 	enum export_graph graph;
@@ -22,18 +21,17 @@ struct export_arguments {
 	bool narrows;	  /* anything but the format and the path was given */
 };
 
-enum { KEY_BY = 256, KEY_GRAPH, KEY_HOLDERS, KEY_OUTPUT };
-
 static const struct argp_option own_options[] = {
-	{ "by", KEY_BY, "own|retained|leaked", 0,
+	{ "by", KEEP(CHOICE, struct export_arguments, measure), "own|retained|leaked", 0,
 	  "Measure the bytes of the set, those and all that would be freed along, or those leaked",
 	  0 },
-	{ "graph", KEY_GRAPH, "kinds|dominators|references", 0,
+	{ "graph", KEEP(CHOICE, struct export_arguments, graph), "kinds|dominators|references", 0,
 	  "For dot: draw kinds, or the allocations that retain most", 0 },
-	{ "holders", KEY_HOLDERS, NULL, 0, "Write what holds, also where who allocated is known",
-	  0 },
-	{ "output", KEY_OUTPUT, "FILE", 0, "Write FILE; -o FILE is the same", 0 },
-	{ "o", KEY_OUTPUT, "FILE", OPTION_HIDDEN, NULL, 0 },
+	{ "holders", KEEP(FLAG, struct export_arguments, holders), NULL, 0,
+	  "Write what holds, also where who allocated is known", 0 },
+	{ "output", KEEP(TEXT, struct export_arguments, path), "FILE", 0,
+	  "Write FILE; -o FILE is the same", 0 },
+	{ "o", KEEP(TEXT, struct export_arguments, path), "FILE", OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
@@ -42,24 +40,6 @@ static const char *const measures[MEASURES] = {
 	[MEASURE_RETAINED] = "retained",
 	[MEASURE_LEAKED] = "leaked",
 };
-
-static const char *const graphs[GRAPHS] = {
-	[GRAPH_KINDS] = "kinds",
-	[GRAPH_DOMINATORS] = "dominators",
-	[GRAPH_REFERENCES] = "references",
-};
-
-/* The number of the word among so many; else an error that says what was meant. */
-static struct error *take_choice(const char *word, const char *const *choices, unsigned int count,
-				 const char *what, unsigned int *ret)
-{
-	for (unsigned int i = 0; i < count; i++)
-		if (strcmp(choices[i], word) == 0) {
-			*ret = i;
-			return NULL;
-		}
-	return error_not(word, what);
-}
 
 /* A format that saves all of the core has nothing to choose. */
 static struct error *check_end(struct export_arguments *arguments)
@@ -82,40 +62,12 @@ static struct error *export_parse(int key, const char *value, void *output)
 {
 	struct export_arguments *arguments = output;
 
-	switch (key) {
-	case KEY_BY:
-		arguments->narrows = true;
-		return take_choice(value, measures, MEASURES, "'own', 'retained' or 'leaked'",
-				   &arguments->measure);
-	case KEY_GRAPH:
-		arguments->narrows = true;
-		return take_choice(value, graphs, GRAPHS, "'kinds', 'dominators' or 'references'",
-				   &arguments->graph);
-	case KEY_HOLDERS:
-		arguments->narrows = true;
-		arguments->holders = true;
-		return NULL;
-	case KEY_OUTPUT:
-		arguments->path = value;
-		return NULL;
-	case ARGP_KEY_END:
+	if (key == ARGP_KEY_END)
 		return check_end(arguments);
-	case ARGP_KEY_ARG:
-		if (!arguments->format)
-			return export_format_find(value, &arguments->format);
-		break;
-	default:
-		break;
-	}
-	arguments->narrows = true;
+	if (key == ARGP_KEY_ARG && !arguments->format)
+		return export_format_find(value, &arguments->format);
+	arguments->narrows |= key != KEEP(TEXT, struct export_arguments, path);
 	return selection_parse(key, value, &arguments->selection);
-}
-
-static void export_release(void *output)
-{
-	struct export_arguments *arguments = output;
-
-	selection_release(&arguments->selection);
 }
 
 static void list_formats(struct report *report)
@@ -291,7 +243,7 @@ const struct command command_export = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = export_parse,
 	.hears_kept = true,
-	.release = export_release,
+	.release = selection_release,
 	.arguments_size = sizeof(struct export_arguments),
 	.run = export_run,
 };

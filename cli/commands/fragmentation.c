@@ -370,13 +370,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *fragmentation_parse(int key, const char *value, void *output)
-{
-	if (key == ARGP_KEY_END)
-		return NULL;
-	return error_create(ERROR_USAGE, "unexpected word '%s' after 'fragmentation'", value);
-}
-
 /* Choose the arenas to report. */
 static struct error *choose_arenas(const struct analysis *analysis,
 				   const struct fragmentation_arguments *arguments,
@@ -481,7 +474,6 @@ const struct command command_fragmentation = {
 	.description =
 		"Free memory goes back to the system in whole pages. For each arena, the output shows how much resident memory malloc_trim(0) would give back, the sizes of free blocks, and the allocations that pin free memory because they are on the same page; the free bytes of a page are divided evenly among them. 'alone' counts the free bytes of pages that only one kind of allocation pins. A heap cannot shrink past the allocation at its end, which is shown too.",
 	.options = options,
-	.parse = fragmentation_parse,
 	.arguments_size = sizeof(struct fragmentation_arguments),
 	.needs = STAGE_HEAP,
 	.run = fragmentation_run,

@@ -233,7 +233,7 @@ DEFINE_DEINIT(gate_deinit, struct gate)
 
 static bool looks_for_growth(const struct gate *gate)
 {
-	return gate->options->growing_count;
+	return gate->options->growing.count;
 }
 
 /* Kinds that rules and the baseline are about. */
@@ -253,8 +253,8 @@ static struct error *read_files(struct gate *gate)
 	const struct gate_options *options = gate->options;
 	struct stat status;
 
-	for (size_t i = 0; i < options->suppress_count; i++)
-		TRY(suppressions_read(&gate->suppressions, options->suppress[i]));
+	for (size_t i = 0; i < options->suppress.count; i++)
+		TRY(suppressions_read(&gate->suppressions, options->suppress.list[i]));
 	if (!options->baseline)
 		return NULL;
 	/* The first one is yet to be written. */
@@ -360,7 +360,7 @@ static struct error *look(struct gate *gate)
 	const struct gate_options *options = gate->options;
 
 	if (looks_for_growth(gate))
-		TRY(gate_growth_find(gate->analysis, options->growing, options->growing_count,
+		TRY(gate_growth_find(gate->analysis, options->growing.list, options->growing.count,
 				     &gate->growth));
 	else
 		TRY(leak_kinds_find(gate->analysis,

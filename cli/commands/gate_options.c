@@ -6,11 +6,7 @@
 
 #include <string.h>
 
-enum {
-	KEY_MEASURES = 256, /* from there on, by measure */
-	KEY_SUPPRESS = 's',
-	KEY_GROWING = 'g',
-};
+enum { KEY_MEASURES = 256 }; /* from there on, by measure */
 
 const struct argp_option gate_switches[] = {
 	{ NULL, 0, NULL, 0, "Limits", 0 },
@@ -31,7 +27,7 @@ const struct argp_option gate_switches[] = {
 	{ "max-class-growth", KEY_MEASURES + MEASURE_CLASS_GROWTH, "KIND=COUNT", 0,
 	  "Fail if the number of allocations of that kind grew by more since then; may be repeated",
 	  0 },
-	{ "growing", KEY_GROWING, "OLD", 0,
+	{ "growing", KEEP(LIST, struct gate_options, growing), "OLD", 0,
 	  "Find growth from each core to the next instead of leaks; name two older cores of the process or more, the oldest first, as 'heapcore soak' does",
 	  0 },
 	{ "likely", KEEP(FLAG, struct gate_options, likely), NULL, 0,
@@ -44,7 +40,7 @@ const struct argp_option gate_switches[] = {
 	  "Write the present leaks to the file of --baseline, which accepts them", 0 },
 	{ "ratchet", KEEP(FLAG, struct gate_options, ratchet), NULL, 0,
 	  "Lower the counts in the file of --baseline where there are fewer leaks now", 0 },
-	{ "suppress", KEY_SUPPRESS, "FILE", 0,
+	{ "suppress", KEEP(LIST, struct gate_options, suppress), "FILE", 0,
 	  "Ignore leaks that match a rule of this file; LeakSanitizer's files work, too; may be repeated",
 	  0 },
 	{ NULL, 0, NULL, 0, "Other switches", 0 },
@@ -134,7 +130,7 @@ static struct error *check_growth(const struct gate_options *options)
 /* Growth and leaks are not counted together. */
 static struct error *complete_growing(struct gate_options *options)
 {
-	if (options->growing_count + 1 < LEAST_GROWING_CORES)
+	if (options->growing.count + 1 < LEAST_GROWING_CORES)
 		return error_create(ERROR_USAGE, "--growing needs two older cores at least");
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (gate_measures[options->limits[i].measure].of_leaks)
@@ -156,7 +152,7 @@ static struct error *complete(struct gate_options *options)
 			ERROR_USAGE,
 			"--update-baseline accepts all present leaks, so it cannot be combined with --ratchet");
 	TRY(check_growth(options));
-	if (options->growing_count)
+	if (options->growing.count)
 		return complete_growing(options);
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (gate_measures[options->limits[i].measure].of_leaks)
@@ -170,17 +166,9 @@ struct error *gate_options_parse(int key, const char *value, void *data)
 
 	if (key >= KEY_MEASURES && key < KEY_MEASURES + MEASURES)
 		return take_limit(options, (enum gate_measure)(key - KEY_MEASURES), value);
-	switch (key) {
-	case KEY_SUPPRESS:
-		return LIST_APPEND(options->suppress, options->suppress_count, value);
-	case KEY_GROWING:
-		return LIST_APPEND(options->growing, options->growing_count, value);
-	case ARGP_KEY_END:
+	if (key == ARGP_KEY_END)
 		return complete(options);
-	default:
-		return error_create(ERROR_USAGE, "'gate' takes only switches; '%s' is not one",
-				    value);
-	}
+	return error_create(ERROR_USAGE, "'gate' takes only switches; '%s' is not one", value);
 }
 
 void gate_options_release(void *data)
@@ -190,6 +178,6 @@ void gate_options_release(void *data)
 	for (size_t i = 0; i < options->limit_count; i++)
 		free(options->limits[i].name);
 	free(options->limits);
-	free(options->suppress);
-	free(options->growing);
+	free(options->suppress.list);
+	free(options->growing.list);
 }

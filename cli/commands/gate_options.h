@@ -38,12 +38,10 @@ struct gate_limit {
 struct gate_options {
 	struct gate_limit *limits;
 	size_t limit_count;
-	const char *baseline; /* or NULL */
-	const char *compared; /* an older core, or NULL */
-	const char **growing; /* older cores, the oldest first */
-	size_t growing_count;
-	const char **suppress;
-	size_t suppress_count;
+	const char *baseline;	  /* or NULL */
+	const char *compared;	  /* an older core, or NULL */
+	struct word_list growing; /* older cores, the oldest first */
+	struct word_list suppress;
 	bool update, ratchet;
 	bool likely;
 	bool no_known;

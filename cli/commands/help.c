@@ -12,23 +12,11 @@
 enum { MAXIMUM_WORDS = 2 }; /* a command and a set */
 
 struct help_arguments {
-	const char *words[MAXIMUM_WORDS];
-	size_t count;
+	const char *words[MAXIMUM_WORDS]; /* NULL: not given */
 };
 
-static struct error *help_parse(int key, const char *value, void *output)
-{
-	struct help_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return NULL;
-	if (arguments->count == MAXIMUM_WORDS)
-		return error_create(ERROR_USAGE,
-				    "unexpected word '%s': 'help' explains one command and one set",
-				    value);
-	arguments->words[arguments->count++] = value;
-	return NULL;
-}
+static const int keep_words[] = { KEEP(TEXT, struct help_arguments, words[0]),
+				  KEEP(TEXT, struct help_arguments, words[1]), 0 };
 
 /* The number-th word that there is help on. */
 static const char *known_word(const void *data, size_t number)
@@ -130,9 +118,9 @@ static struct error *help_control(struct session *session, const void *input, st
 	struct error *error = NULL;
 
 	report_begin_table(report, &table);
-	if (!arguments->count)
+	if (!arguments->words[0])
 		manual_write_start(&document);
-	for (size_t i = 0; !error && i < arguments->count; i++)
+	for (size_t i = 0; !error && i < MAXIMUM_WORDS && arguments->words[i]; i++)
 		error = explain(session, &document, arguments->words[i]);
 	report_end_table(report);
 	return error;
@@ -149,7 +137,7 @@ const struct command command_help = {
 		   "pictures\n"
 		   "help --min-size    # a switch",
 	.word = WORD_COMMAND,
-	.parse = help_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct help_arguments),
 	.stands_alone = true,
 	.control = help_control,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 struct type_arguments {
-	bool has_address;
 	uint64_t address;
 	const char *type; /* NULL: not yet */
 };
@@ -27,24 +26,7 @@ static const char *without_tag(const char *name)
 	return length && is_tag(tag) ? name + length : name;
 }
 
-static struct error *too_many(const char *word)
-{
-	return error_create(ERROR_USAGE, "unexpected word '%s'", word);
-}
-
-static struct error *notype_parse(int key, const char *value, void *output)
-{
-	struct type_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return arguments->has_address
-			       ? NULL
-			       : error_create(ERROR_USAGE, "'notype' takes an address");
-	if (arguments->has_address)
-		return too_many(value);
-	arguments->has_address = true;
-	return parse_address(value, &arguments->address);
-}
+static const int keep_words[] = { KEEP(ADDRESS, struct type_arguments, address), 0 };
 
 static struct error *istype_parse(int key, const char *value, void *output)
 {
@@ -53,11 +35,9 @@ static struct error *istype_parse(int key, const char *value, void *output)
 	if (key == ARGP_KEY_END)
 		return arguments->type && !is_tag(arguments->type)
 			       ? NULL
-			       : error_create(ERROR_USAGE, "'istype' takes an address and a type");
-	if (!arguments->has_address)
-		return notype_parse(key, value, output);
+			       : error_create(ERROR_USAGE, "'istype' takes ADDRESS TYPE");
 	if (arguments->type && !is_tag(arguments->type))
-		return too_many(value);
+		return error_create(ERROR_USAGE, "unexpected word '%s' after a type", value);
 	arguments->type = value;
 	return NULL;
 }
@@ -179,6 +159,7 @@ const struct command command_istype = {
 		"The allocation that contains the address is of that structure, class or union, and its pointers lead to others as those of a variable do. All later answers use these types, until heapcore ends. A structure that is larger than the allocation is an error; a smaller one is its beginning, or the element of an array if all of it looks like that. The output is how many other allocations have a type now that they did not have.\n"
 		"See 'notype' to withdraw it, and 'describe' for the reason of each type.",
 	.word = WORD_ADDRESS,
+	.keep_words = keep_words,
 	.parse = istype_parse,
 	.arguments_size = sizeof(struct type_arguments),
 	.needs = STAGE_TYPES,
@@ -229,7 +210,7 @@ const struct command command_notype = {
 	.description =
 		"The allocation that contains the address is not of the type that 'describe' says. If that was stated by 'istype', this is withdrawn; otherwise the allocation is never again taken for it, and what only followed from it loses its type, too. All later answers use that, until heapcore ends. The allocation may then have another type, which can be denied as well.",
 	.word = WORD_ADDRESS,
-	.parse = notype_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct type_arguments),
 	.needs = STAGE_TYPES,
 	.run = notype_run,

@@ -10,22 +10,9 @@
 
 struct path_arguments {
 	uint64_t address;
-	bool has_address;
 };
 
-static struct error *path_parse(int key, const char *value, void *output)
-{
-	struct path_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return arguments->has_address
-			       ? NULL
-			       : error_create(ERROR_USAGE, "'path' needs an address");
-	if (arguments->has_address)
-		return error_create(ERROR_USAGE, "unexpected word '%s' after an address", value);
-	arguments->has_address = true;
-	return parse_address(value, &arguments->address);
-}
+static const int keep_words[] = { KEEP(ADDRESS, struct path_arguments, address), 0 };
 
 static struct error *path_run(struct analysis *analysis, const void *input, struct report *report)
 {
@@ -51,7 +38,7 @@ const struct command command_path = {
 	.description =
 		"The path begins at a variable or a place on a stack and goes on by kinds; a list is one step: \"struct node.next (x7)\". To an object of Python, it is an expression: \"app.users['anna'].orders[3]\". A leaked allocation has none. 'explain' shows each reference with its address, and with '--all' the nearest root of each kind; path(ADDRESS) in 'sql' is the same for many.",
 	.word = WORD_ADDRESS,
-	.parse = path_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct path_arguments),
 	.needs = STAGE_HEAP,
 	.run = path_run,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct profile_arguments {
-	bool by_line;
+	enum { BY_STACK, BY_LINE } by;
 	uint64_t limit; /* of rows; 0: none */
 };
 
@@ -139,37 +139,21 @@ static struct error *profile_run(struct analysis *analysis, const void *input,
 		analysis_note(
 			analysis,
 			"nothing in this process noted who allocated; 'help profile' says what may");
-	TRY(find_rows(&callers, arguments->by_line, &rows));
+	TRY(find_rows(&callers, arguments->by == BY_LINE, &rows));
 	SORT(rows.items, rows.count, compare_rows);
 	write_rows(&rows, arguments->limit, report);
 	write_total(&rows, report);
 	return NULL;
 }
 
-enum { KEY_BY = 256 };
-
 static const struct argp_option options[] = {
-	{ "by", KEY_BY, "stack|line", 0, "Join what the same calls, or the same line, allocated",
-	  0 },
+	{ "by", KEEP(CHOICE, struct profile_arguments, by), "stack|line", 0,
+	  "Join what the same calls, or the same line, allocated", 0 },
 	{ "limit", KEEP(COUNT, struct profile_arguments, limit), "COUNT", 0,
 	  "Show the COUNT rows of most bytes", 0 },
 	{ "top", KEEP(COUNT, struct profile_arguments, limit), "COUNT", OPTION_ALIAS, NULL, 0 },
 	{ 0 },
 };
-
-static struct error *profile_parse(int key, const char *value, void *output)
-{
-	struct profile_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return NULL;
-	if (key != KEY_BY)
-		return error_create(ERROR_USAGE, "unexpected word '%s' after 'profile'", value);
-	arguments->by_line = strcmp(value, "line") == 0;
-	return arguments->by_line || strcmp(value, "stack") == 0
-		       ? NULL
-		       : error_not(value, "'stack' or 'line'");
-}
 
 static bool profile_shorten(void *output, uint64_t count)
 {
@@ -189,7 +173,6 @@ const struct command command_profile = {
 	.description =
 		"For processes in which something notes who allocates: AddressSanitizer, tracemalloc of Python, the samplers of jemalloc (MALLOC_CONF=prof:true), gperftools' tcmalloc (TCMALLOC_SAMPLE_PARAMETER) and Google's, the heap profile of Go, or heapcore's recorder ('run --stacks=always'). Bytes are those that it notes, of jemalloc 5.3 estimates for all allocations, so that the rows are what it or its viewer prints. --by line joins what one line allocated, as tracemalloc's statistics('lineno').",
 	.options = options,
-	.parse = profile_parse,
 	.shorten = profile_shorten,
 	.arguments_size = sizeof(struct profile_arguments),
 	.sums_up = true,

@@ -4,7 +4,6 @@
  * Both are the answers of other commands, one after the other, so that no number differs from
  * theirs. The page in HTML has more of them, and longer ones.
  */
-#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 #include "analyzer/image/image.h"
 #include "cli/prompt/execute.h"
@@ -27,8 +26,7 @@ static const uint64_t MOST_OF_PAGE = 1900000;
 static const size_t MOST_KEPT_WHOLE = 4000000;
 
 struct report_arguments {
-	const char **paths; /* of older cores, the oldest first */
-	size_t path_count;
+	struct word_list older; /* cores, the oldest first */
 	bool share;
 };
 
@@ -38,21 +36,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *report_parse(int key, const char *value, void *output)
-{
-	struct report_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return NULL;
-	return LIST_APPEND(arguments->paths, arguments->path_count, value);
-}
-
-static void report_release(void *output)
-{
-	struct report_arguments *arguments = output;
-
-	free(arguments->paths);
-}
+static const int keep_words[] = { KEEP(LIST, struct report_arguments, older), 0 };
 
 /* Write the rows of another command. */
 static struct error *run_words(struct analysis *analysis, char *const *words, size_t count,
@@ -234,18 +218,18 @@ static void begin_section(struct report *report, const char *title, const char *
 	report_single(report, &table, title, *command ? command : NULL, text);
 }
 
-static struct error *write_growth(struct analysis *analysis,
-				  const struct report_arguments *arguments, struct report *report)
+static struct error *write_growth(struct analysis *analysis, const struct word_list *older,
+				  struct report *report)
 {
-	_cleanup_(free) char **words = calloc(arguments->path_count + 1, sizeof(*words));
+	_cleanup_(free) char **line = calloc(older->count + 1, sizeof(*line));
 	char diff[] = "diff";
 
-	TRY_MEMORY(words);
-	words[0] = diff;
-	for (size_t i = 0; i < arguments->path_count; i++)
-		words[i + 1] = (char *)arguments->paths[i];
+	TRY_MEMORY(line);
+	line[0] = diff;
+	for (size_t i = 0; i < older->count; i++)
+		line[i + 1] = (char *)older->list[i];
 	begin_section(report, "What grew", NULL, diff);
-	return run_words(analysis, words, arguments->path_count + 1, report);
+	return run_words(analysis, line, older->count + 1, report);
 }
 
 static struct error *write_section(struct page *page, const struct section *section,
@@ -278,8 +262,8 @@ static struct error *write_sections(struct page *page, const struct report_argum
 		if (is_there)
 			TRY(write_section(page, &sections[i], words));
 		/* A report with an older core is about what grew. */
-		if (i == 0 && arguments->path_count)
-			TRY(write_growth(page->analysis, arguments, page->report));
+		if (i == 0 && arguments->older.count)
+			TRY(write_growth(page->analysis, &arguments->older, page->report));
 	}
 	return NULL;
 }
@@ -330,8 +314,8 @@ const struct command command_report = {
 		"With -o FILE.html on the command line, as in 'heapcore report CORE -o FILE.html', it is one page for a browser that needs nothing else: a map of who holds the memory, tables to sort and to search, the bill, threads. With the files of older cores, it also shows what grew since.",
 	.word = WORD_FILE,
 	.needs = STAGE_HEAP,
-	.parse = report_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct report_arguments),
-	.release = report_release,
+	.release = word_list_release,
 	.run = report_run,
 };

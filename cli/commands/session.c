@@ -5,8 +5,6 @@
 #include "cli/prompt/execute.h"
 #include "cli/prompt/prompt.h"
 
-#include <string.h>
-
 static struct error *quit_control(struct session *session, const void *arguments,
 				  struct report *report)
 {
@@ -51,27 +49,15 @@ const struct command command_history = {
 };
 
 struct redirect_arguments {
-	bool given, on;
+	enum { REDIRECT_ON, REDIRECT_OFF } choice;
 };
 
-static struct error *redirect_parse(int key, const char *value, void *output)
-{
-	struct redirect_arguments *arguments = output;
-	bool on = value && strcmp(value, "on") == 0, off = value && strcmp(value, "off") == 0;
-
-	if (!value && !arguments->given)
-		return error_create(ERROR_USAGE, "'redirect' is 'on' or 'off'");
-	if (value && (arguments->given || (!on && !off)))
-		return error_create(ERROR_USAGE, "'redirect' is 'on' or 'off', not '%s'", value);
-	if (value)
-		*arguments = (struct redirect_arguments){ true, on };
-	return NULL;
-}
+static const int redirect_words[] = { KEEP(CHOICE, struct redirect_arguments, choice), 0 };
 
 static struct error *redirect_control(struct session *session, const void *arguments,
 				      struct report *report)
 {
-	session->redirected = ((const struct redirect_arguments *)arguments)->on;
+	session->redirected = ((const struct redirect_arguments *)arguments)->choice == REDIRECT_ON;
 	return NULL;
 }
 
@@ -83,7 +69,7 @@ const struct command command_redirect = {
 	.description =
 		"The file is in the current directory. Its name is made of the core's name, the command without its switches, and the suffix of --redirect-suffix, such as core.123.count_used; an existing file is overwritten. To redirect one command only, end its line with '> FILE', '>> FILE' to append, or '| SHELL COMMAND'.",
 	.word = WORD_SWITCH,
-	.parse = redirect_parse,
+	.keep_words = redirect_words,
 	.arguments_size = sizeof(struct redirect_arguments),
 	.control = redirect_control,
 };
@@ -92,19 +78,7 @@ struct source_arguments {
 	const char *path;
 };
 
-static struct error *source_parse(int key, const char *value, void *output)
-{
-	struct source_arguments *arguments = output;
-
-	if (key == ARGP_KEY_ARG && arguments->path)
-		return error_create(ERROR_USAGE, "unexpected word '%s': 'source' takes one file",
-				    value);
-	if (key == ARGP_KEY_ARG)
-		arguments->path = value;
-	else if (!arguments->path)
-		return error_create(ERROR_USAGE, "'source' needs the name of a file");
-	return NULL;
-}
+static const int source_words[] = { KEEP(TEXT, struct source_arguments, path), 0 };
 
 static struct error *source_control(struct session *session, const void *arguments,
 				    struct report *report)
@@ -120,7 +94,7 @@ const struct command command_source = {
 	.description =
 		"Each line is a command, as at the prompt. '#' begins a comment, and a backslash at the end continues a line. A command that fails does not end the file. A file may source others, up to 16 deep. Names are relative to the current directory.",
 	.word = WORD_FILE,
-	.parse = source_parse,
+	.keep_words = source_words,
 	.arguments_size = sizeof(struct source_arguments),
 	.control = source_control,
 };

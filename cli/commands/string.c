@@ -1,4 +1,3 @@
-#include "analyzer/base/text.h"
 #include "cli/views/rows.h"
 
 #include <inttypes.h>
@@ -8,7 +7,6 @@
 enum { SHOWN = 1 << 16 };
 
 struct string_arguments {
-	bool given;
 	uint64_t address;
 	uint64_t show_up_to;
 	bool has_show_up_to;
@@ -20,18 +18,7 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-static struct error *string_parse(int key, const char *value, void *output)
-{
-	struct string_arguments *arguments = output;
-
-	if (key == ARGP_KEY_END)
-		return arguments->given ? NULL
-					: error_create(ERROR_USAGE, "'string' takes an address");
-	if (arguments->given)
-		return error_create(ERROR_USAGE, "unexpected word '%s' after an address", value);
-	arguments->given = true;
-	return parse_address(value, &arguments->address);
-}
+static const int keep_words[] = { KEEP(ADDRESS, struct string_arguments, address), 0 };
 
 /* The characters from an address on up to the first 0. */
 struct string_found {
@@ -128,7 +115,7 @@ const struct command command_string = {
 		"The characters up to the first zero. Characters that a terminal would not show are written as \\n, \\t or \\x1b.",
 	.word = WORD_ADDRESS,
 	.options = options,
-	.parse = string_parse,
+	.keep_words = keep_words,
 	.arguments_size = sizeof(struct string_arguments),
 	.run = string_run,
 };

@@ -228,7 +228,7 @@ static void write_total(struct report *report, const struct waste *waste, enum w
 enum { USUAL_ROWS = 12, USUAL_CONTENTS = 6, ROWS_OF_ONE = 20 };
 
 struct waste_arguments {
-	struct selection selection;
+	struct selection selection; /* first: it is released as one */
 	bool has_kind;
 	enum waste_kind kind;
 };
@@ -267,13 +267,6 @@ static struct error *waste_parse(int key, const char *value, void *output)
 	if (key == ARGP_KEY_ARG && take_kind(arguments, value))
 		return NULL;
 	return selection_parse(key, value, &arguments->selection);
-}
-
-static void waste_release(void *output)
-{
-	struct waste_arguments *arguments = output;
-
-	selection_release(&arguments->selection);
 }
 
 static struct error *write_waste(struct analysis *analysis, const struct waste_arguments *arguments,
@@ -332,7 +325,7 @@ const struct command command_waste = {
 	.options = &contents_options[SELECTION_OPTIONS],
 	.parse = waste_parse,
 	.arguments_size = sizeof(struct waste_arguments),
-	.release = waste_release,
+	.release = selection_release,
 	.needs = STAGE_HEAP,
 	.run = waste_run,
 };

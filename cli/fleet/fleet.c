@@ -20,7 +20,6 @@ enum {
 	KEY_BASELINE,
 	KEY_MOST_DOUBTFUL,
 	KEY_MOST_GROWTH,
-	KEY_OLDER,
 	KEY_BUILD,
 };
 
@@ -127,7 +126,8 @@ static const struct argp_option OPTIONS[] = {
 	  "Pass although up to PERCENT of the cores could not be analysed, or only in part (0%)",
 	  3 },
 	{ NULL, 0, NULL, 0, "Prune, which removes cores that fit all that is given:", 4 },
-	{ "older", KEY_OLDER, "AGE", 0, "Cores older than AGE, as in '30d' or '12h'", 4 },
+	{ "older", KEEP(TIME, struct fleet_options, question.older), "AGE", 0,
+	  "Cores older than AGE, as in '30d' or '12h'", 4 },
 	{ "missing", KEEP(FLAG, struct fleet_options, question.missing), NULL, 0,
 	  "Cores whose file is no more", 4 },
 	{ "build", KEY_BUILD, "PATTERN", 0, "As --select build=PATTERN", 4 },
@@ -209,7 +209,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	struct fleet_options *options = state->input;
 	struct fleet_question *question = &options->question;
 	struct error *error = NULL;
-	bool kept = switch_keep(OPTIONS, key, argument, options, &error);
 
 	switch (key) {
 	case 'o':
@@ -233,9 +232,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		question->has_most_growth = true;
 		error = parse_percent(argument, &question->most_growth);
 		break;
-	case KEY_OLDER:
-		error = parse_time(argument, &question->older);
-		break;
 	case ARGP_KEY_ARG:
 		error = LIST_APPEND(options->paths, options->path_count, argument);
 		break;
@@ -243,10 +239,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		error = check(options);
 		break;
 	default:
-		if (!kept)
-			return ARGP_ERR_UNKNOWN;
+		return switch_take(OPTIONS, key, argument, state);
 	}
-	return error ? switch_refuse(state, error) : 0;
+	return switch_refuse(state, error);
 }
 
 const struct argp fleet_parser = {

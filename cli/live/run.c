@@ -47,9 +47,8 @@ struct run_options {
 	bool no_cache;
 	enum colour colour;
 	struct debug_options debug;
-	const char **commands; /* of -c, instead of the gate */
-	size_t command_count;
-	char **gate; /* the words of the gate, its name first */
+	struct word_list commands; /* of -c, instead of the gate */
+	char **gate;		   /* the words of the gate, its name first */
 	size_t gate_count;
 };
 
@@ -58,8 +57,6 @@ enum {
 	KEY_CORE_ON_FAILURE,
 	KEY_ERROR_STATUS,
 	KEY_TIMEOUT,
-	KEY_SYSROOT,
-	KEY_STACKS,
 };
 
 enum { HIGHEST_STATUS = 255 };
@@ -72,7 +69,7 @@ static const char DOCUMENTATION[] =
 	"Exit status: that of PROGRAM, 128+N if signal N killed it, 124 after --timeout; but 1, or that of --error-exitcode, if the gate found something; 2 for wrong usage; 3 if PROGRAM may not be traced or could not be analysed well enough; 126 if it cannot be executed; 127 if it does not exist.";
 
 static const struct argp_option OPTIONS[] = {
-	{ "command", 'c', "COMMAND", 0,
+	{ "command", 'c', "COMMAND", BY_LETTER(KEEP(LIST, struct run_options, commands)),
 	  "Run COMMAND in the end instead of 'gate' (may be repeated)", 0 },
 	{ "core", KEY_CORE, "FILE", 0, "Keep the core in FILE; those of children in FILE.PID", 0 },
 	{ "core-on-failure", KEY_CORE_ON_FAILURE, "FILE", 0,
@@ -84,7 +81,7 @@ static const struct argp_option OPTIONS[] = {
 	  0 },
 	{ "follow-forks", KEEP(FLAG, struct run_options, follow), NULL, 0,
 	  "Also analyse the program's children and theirs, and follow daemons to their end", 0 },
-	{ "stacks", KEY_STACKS, "WHEN", 0,
+	{ "stacks", KEEP(CHOICE, struct run_options, stacks), "auto|always|never", 0,
 	  "Show the calls that allocated the leaks: 'auto' runs PROGRAM once more if it leaked too much, without its output and a terminal's input (default); 'always' records in the only run, 'never' does not",
 	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
@@ -125,41 +122,17 @@ static uint64_t parse_number(struct argp_state *state, const char *option, const
 	return number;
 }
 
-static enum stacks parse_stacks(struct argp_state *state, const char *word)
-{
-	static const char *const words[] = { "auto", "always", "never" };
-
-	for (enum stacks i = STACKS_AUTO; i <= STACKS_NEVER; i++)
-		if (strcmp(word, words[i]) == 0)
-			return i;
-	argp_error(state, "--stacks is 'auto', 'always' or 'never', not '%s'", word);
-	return STACKS_NEVER;
-}
-
-static error_t add_command(struct run_options *options, const char *text)
-{
-	return LIST_APPEND(options->commands, options->command_count, text) ? ENOMEM : 0;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct run_options *options = state->input;
-	struct error *error = NULL; /* flags and texts have none */
 
-	if (switch_keep(OPTIONS, key, argument, options, &error))
-		return 0;
 	switch (key) {
-	case 'c':
-		return add_command(options, argument);
 	case 'o':
 		return report_file_names_add(&options->files, state, argument);
 	case KEY_CORE:
 	case KEY_CORE_ON_FAILURE:
 		options->core_path = argument;
 		options->only_failed = key == KEY_CORE_ON_FAILURE;
-		return 0;
-	case KEY_STACKS:
-		options->stacks = parse_stacks(state, argument);
 		return 0;
 	case KEY_TIMEOUT:
 		options->timeout = parse_number(state, "--timeout", argument, INT32_MAX / 1000);
@@ -169,7 +142,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 			(int)parse_number(state, "--error-exitcode", argument, HIGHEST_STATUS);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return switch_take(OPTIONS, key, argument, state);
 	}
 }
 
@@ -212,7 +185,7 @@ static void run_options_parse(int count, char **arguments, struct run_options *r
 
 static void run_options_deinit(struct run_options *options)
 {
-	free(options->commands);
+	free(options->commands.list);
 	free(options->gate);
 	free(options->default_core);
 }
@@ -479,11 +452,11 @@ static void wait_for_end(struct run *run)
 
 static void run_commands(struct session *session, const struct run_options *options)
 {
-	if (options->command_count == 0)
+	if (options->commands.count == 0)
 		execute_words(session, options->gate, options->gate_count);
-	for (size_t i = 0; i < options->command_count; i++)
+	for (size_t i = 0; i < options->commands.count; i++)
 		if (!session->leaving && !session_interrupted(session))
-			execute_line(session, options->commands[i]);
+			execute_line(session, options->commands.list[i]);
 	if (!session_interrupted(session))
 		session_doubt(session);
 }

@@ -110,14 +110,10 @@ static struct error *take_keep(struct slim_arguments *arguments, const char *wha
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct slim_arguments *arguments = state->input;
-	struct error *error = NULL; /* flags and texts have none */
 
-	if (switch_keep(OPTIONS, key, argument, arguments, &error))
-		return 0;
 	switch (key) {
 	case KEY_KEEP:
-		error = take_keep(arguments, argument, state);
-		return error ? switch_refuse(state, error) : 0;
+		return switch_refuse(state, take_keep(arguments, argument, state));
 	case ARGP_KEY_ARG:
 		if (arguments->core)
 			argp_error(state, "only one core can be given");
@@ -130,7 +126,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 			argp_error(state, "neither -o nor --audit is given");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return switch_take(OPTIONS, key, argument, state);
 	}
 }
 

@@ -54,10 +54,7 @@ static const struct argp_option OPTIONS[] = {
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct snap_options *options = state->input;
-	struct error *error = NULL; /* flags and texts have none */
 
-	if (switch_keep(OPTIONS, key, argument, options, &error))
-		return 0;
 	switch (key) {
 	case KEY_FORK:
 		options->clone = CLONE_ALWAYS;
@@ -74,7 +71,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		argp_error(state, "no PID is given");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return switch_take(OPTIONS, key, argument, state);
 	}
 }
 

@@ -87,12 +87,9 @@ static const struct argp_option OPTIONS[] = {
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct soak_options *options = state->input;
-	struct error *error = NULL;
 
-	if (switch_keep(OPTIONS, key, argument, options, &error))
-		return error ? switch_refuse(state, error) : 0;
 	return key == 'o' ? report_file_names_add(&options->files, state, argument)
-			  : ARGP_ERR_UNKNOWN;
+			  : switch_take(OPTIONS, key, argument, state);
 }
 
 const struct argp soak_parser = {

@@ -1,9 +1,9 @@
 #include "cli/prompt/switches.h"
 
+#include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <string.h>
 
 enum spelling { PLAIN_WORD, SPELLED_DASHES, SPELLED_SLASH, SPELLED_LETTER };
@@ -16,6 +16,7 @@ struct parser {
 	void *arguments;
 	struct common_switches *common;
 	size_t taken;	 /* words other than switches */
+	const int *kept; /* of the command's keep_words, that of the next word; or NULL */
 	bool only_words; /* `--` was seen */
 };
 
@@ -165,15 +166,68 @@ static struct error *unknown_switch(const struct command *command, const char *w
 			    command->name, word, dashes ? "--" : "", dashes ? nearest : slashed);
 }
 
-static struct error *keep_value(int keep, const char *value, void *ret)
+void word_list_release(void *arguments)
 {
-	switch (keep >> KIND_SHIFT & ((KEPT >> KIND_SHIFT) - 1)) {
+	free(((struct word_list *)arguments)->list);
+}
+
+static struct error *refuse_choice(const char *word, const char *choices)
+{
+	const char *last = strrchr(choices, '|');
+	_cleanup_(free) char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	TRY_MEMORY(out);
+	fputc('\'', out);
+	for (; *choices; choices++)
+		if (*choices == '|')
+			fputs(choices == last ? "' or '" : "', '", out);
+		else
+			fputc(*choices, out);
+	fputc('\'', out);
+	fclose(out);
+	return error_not(word, text);
+}
+
+/* The number of the word among "auto|always|never". */
+static struct error *take_choice(const char *word, const char *choices, unsigned int *ret)
+{
+	const char *choice = choices;
+	size_t length = strcspn(choice, "|");
+
+	for (*ret = 0; strlen(word) != length || strncmp(word, choice, length) != 0; ++*ret) {
+		if (!choice[length])
+			return refuse_choice(word, choices);
+		choice += length + 1;
+		length = strcspn(choice, "|");
+	}
+	return NULL;
+}
+
+static int kind_of_kept(int keep)
+{
+	return keep >> KIND_SHIFT & ((KEPT >> KIND_SHIFT) - 1);
+}
+
+/* choices are those of KEEP_CHOICE. */
+static struct error *keep_value(int keep, const char *choices, const char *value, void *ret)
+{
+	struct word_list *list = ret;
+
+	switch (kind_of_kept(keep)) {
 	case KEEP_COUNT:
 		return parse_count(value, ret);
 	case KEEP_SIZE:
 		return parse_size(value, ret);
 	case KEEP_ADDRESS:
 		return parse_address(value, ret);
+	case KEEP_TIME:
+		return parse_time(value, ret);
+	case KEEP_CHOICE:
+		return take_choice(value, choices, ret);
+	case KEEP_LIST:
+		return LIST_APPEND(list->list, list->count, value);
 	case KEEP_TEXT:
 		*(const char **)ret = value;
 		return NULL;
@@ -183,41 +237,55 @@ static struct error *keep_value(int keep, const char *value, void *ret)
 	}
 }
 
-bool switch_keep(const struct argp_option *options, int key, const char *value, void *arguments,
-		 struct error **ret_error)
+/* Keep the value in the field of the arguments that KEEP() names. */
+static struct error *keep_in(void *arguments, int keep, const char *choices, const char *value)
 {
-	char *field = arguments;
-	int given;
+	char *field = (char *)arguments + (keep & ((1 << GIVEN_SHIFT) - 1));
+	int given = keep >> GIVEN_SHIFT & ((1 << (KIND_SHIFT - GIVEN_SHIFT)) - 1);
 
-	for (; key > 0 && key <= CHAR_MAX && options && !is_end(options); options++)
-		if (options->key == key)
-			key = options->flags >> LETTER_SHIFT;
-	if (!(key & KEPT))
-		return false;
-	field += key & ((1 << GIVEN_SHIFT) - 1);
-	given = key >> GIVEN_SHIFT & ((1 << (KIND_SHIFT - GIVEN_SHIFT)) - 1);
 	if (given)
 		*(bool *)(field + given) = true;
-	*ret_error = keep_value(key, value, field);
-	return true;
+	return keep_value(keep, choices, value, field);
+}
+
+/* The KEEP() of the option, or 0. */
+static int keep_of(const struct argp_option *option)
+{
+	int keep = option->key & KEPT ? option->key : option->flags >> LETTER_SHIFT;
+
+	return keep & KEPT ? keep : 0;
+}
+
+error_t switch_take(const struct argp_option *options, int key, const char *value,
+		    struct argp_state *state)
+{
+	for (; !is_end(options); options++)
+		if (options->key == key && keep_of(options))
+			return switch_refuse(state, keep_in(state->input, keep_of(options),
+							    options->arg, value));
+	return ARGP_ERR_UNKNOWN;
 }
 
 error_t switch_refuse(struct argp_state *state, struct error *error)
 {
+	if (!error)
+		return 0;
 	argp_error(state, "%s", error_message(error));
 	error_destroy(error);
 	return EINVAL;
 }
 
-static struct error *take_value(struct parser *parser, int key, const char *value)
+static struct error *take_value(struct parser *parser, const struct argp_option *option,
+				const char *value)
 {
 	const struct command *command = parser->command;
-	struct error *error = NULL;
+	int keep = keep_of(option);
 
-	if (switch_keep(NULL, key, value, parser->arguments, &error) &&
-	    (error || !command->hears_kept))
-		return error;
-	return command->parse(key, value, parser->arguments);
+	if (keep)
+		TRY(keep_in(parser->arguments, keep, option->arg, value));
+	if (keep && !command->hears_kept)
+		return NULL;
+	return command->parse(option->key, value, parser->arguments);
 }
 
 /* The older spelling gives a flag a value, too. */
@@ -229,7 +297,7 @@ static struct error *take_flag_value(struct parser *parser, const char *word,
 	if (strcasecmp(value, "true") != 0)
 		return error_create(ERROR_USAGE, "'%s' is 'true' or 'false', not '%s'", word,
 				    value);
-	return take_value(parser, option->key, NULL);
+	return take_value(parser, option, NULL);
 }
 
 static struct error *take_common(struct common_switches *common, int key, const char *value)
@@ -270,7 +338,7 @@ static struct error *take_switch(struct parser *parser, const char *word)
 	if (value && strcmp(option->arg, "SIZE") == 0 &&
 	    (parser->common->chap || spelling_of(word) == SPELLED_SLASH))
 		value = spell_hexadecimal(value, buffer);
-	return take_value(parser, option->key, value);
+	return take_value(parser, option, value);
 }
 
 /* A path has the looks of a switch. */
@@ -291,11 +359,29 @@ static bool is_switch(const struct parser *parser, const char *word)
 	}
 }
 
-static struct error *take_word(struct parser *parser)
+/* Take a word that is no switch. */
+static struct error *take_plain(struct parser *parser, const char *word)
 {
 	const struct command *command = parser->command;
-	const char *word = *parser->words++;
+	int keep = parser->kept ? *parser->kept : 0;
 	char buffer[NUMBER_SIZE];
+
+	if (command->word == WORD_ADDRESS && parser->taken > 0 && parser->common->chap)
+		word = spell_hexadecimal(word, buffer);
+	parser->taken++;
+	if (keep) {
+		parser->kept += kind_of_kept(keep) != KEEP_LIST;
+		return keep_in(parser->arguments, keep, command->words, word);
+	}
+	if (command->parse)
+		return command->parse(ARGP_KEY_ARG, word, parser->arguments);
+	return error_create(ERROR_USAGE, "unexpected word '%s' after '%s%s%s'", word, command->name,
+			    command->words ? " " : "", command->words ? command->words : "");
+}
+
+static struct error *take_word(struct parser *parser)
+{
+	const char *word = *parser->words++;
 
 	if (!parser->only_words && strcmp(word, "--") == 0) {
 		parser->only_words = true;
@@ -303,12 +389,20 @@ static struct error *take_word(struct parser *parser)
 	}
 	if (is_switch(parser, word))
 		return take_switch(parser, word);
-	if (!command->parse)
-		return error_create(ERROR_USAGE, "'%s' cannot be combined with '%s'", command->name,
-				    word);
-	if (parser->common->chap && command->word == WORD_ADDRESS && parser->taken++ > 0)
-		word = spell_hexadecimal(word, buffer);
-	return command->parse(ARGP_KEY_ARG, word, parser->arguments);
+	return take_plain(parser, word);
+}
+
+/* How many words the command must have: those in front of the first that is in brackets. */
+static size_t words_needed(const char *words)
+{
+	size_t needed = 0;
+
+	while (*words && *words != '[') {
+		needed++;
+		words += strcspn(words, " ");
+		words += strspn(words, " ");
+	}
+	return needed;
 }
 
 struct error *switches_parse(const struct command *command, char *const *words, size_t count,
@@ -320,10 +414,13 @@ struct error *switches_parse(const struct command *command, char *const *words, 
 		.words = words,
 		.end = words + count,
 		.arguments = arguments,
+		.kept = command->keep_words,
 	};
 
 	while (parser.words != parser.end)
 		TRY(take_word(&parser));
+	if (command->keep_words && parser.taken < words_needed(command->words))
+		return error_create(ERROR_USAGE, "'%s' takes %s", command->name, command->words);
 	if (!command->parse)
 		return NULL;
 	return command->parse(ARGP_KEY_END, NULL, arguments);

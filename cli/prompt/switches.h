@@ -31,11 +31,14 @@ struct common_switches {
 struct error *switches_parse(const struct command *command, char *const *words, size_t count,
 			     void *arguments, struct common_switches *common);
 
-/* Keep the value of an option with KEEP(); false if its key, or that of its row, has none. */
-bool switch_keep(const struct argp_option *options, int key, const char *value, void *arguments,
-		 struct error **ret_error);
+/*
+ * The rest of an argp parser: keep the value of an option with KEEP() in what the state has as its
+ * input. ARGP_ERR_UNKNOWN if the key is no such option's.
+ */
+error_t switch_take(const struct argp_option *options, int key, const char *value,
+		    struct argp_state *state);
 
-/* Let argp say what is wrong, and end the program. */
+/* Let argp say what is wrong, and end the program; 0 if nothing is. */
 error_t switch_refuse(struct argp_state *state, struct error *error);
 
 /* The option that word, with its `--` or `/`, stands for, or NULL. */

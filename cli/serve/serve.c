@@ -81,21 +81,15 @@ static struct error *add_core(struct serve_options *given, char *path)
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct serve_options *given = state->input;
-	struct error *error = NULL;
-	bool kept = switch_keep(options, key, argument, given, &error);
 
 	switch (key) {
 	case ARGP_KEY_ARG:
-		error = add_core(given, argument);
-		break;
+		return switch_refuse(state, add_core(given, argument));
 	case ARGP_KEY_END:
-		error = check(given);
-		break;
+		return switch_refuse(state, check(given));
 	default:
-		if (!kept)
-			return ARGP_ERR_UNKNOWN;
+		return switch_take(options, key, argument, state);
 	}
-	return error ? switch_refuse(state, error) : 0;
 }
 
 const struct argp serve_parser = {

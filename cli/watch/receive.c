@@ -40,12 +40,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct receive_options *options = state->input;
 	const char **words[] = { &options->process, &options->name, &options->signal };
-	struct error *error = NULL;
 
-	if (switch_keep(OPTIONS, key, argument, options, &error))
-		return error ? switch_refuse(state, error) : 0;
 	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
+		return switch_take(OPTIONS, key, argument, state);
 	if (state->arg_num >= COUNT_OF(words))
 		argp_error(state, "there are more words than PID, NAME and SIGNAL");
 	else

@@ -51,12 +51,9 @@ enum { DEFAULT_PERCENT = 85 };
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct watch_options *options = state->input;
-	struct error *error = NULL;
 
-	if (switch_keep(OPTIONS, key, argument, options, &error))
-		return error ? switch_refuse(state, error) : 0;
 	if (key != ARGP_KEY_ARG)
-		return ARGP_ERR_UNKNOWN;
+		return switch_take(OPTIONS, key, argument, state);
 	if (options->target)
 		argp_error(state, "only one TARGET can be given");
 	options->target = argument;

@@ -416,7 +416,7 @@ class ToolsTest(unittest.TestCase):
                 ("sql", {"query": "ATTACH '/etc/passwd' AS x"}, ""),
                 ("sql", {"query": ".output /tmp/x"}, "there are '.tables'"),
                 ("help", {"word": "steal"}, "unknown word"),
-                ("diff", {"old": []}, "needs the file of an older core"),
+                ("diff", {"old": []}, "'diff' takes OLD"),
                 ("open", {"core": 7}, "'core' must be a string")):
             self.assertIn(message, self.server.mistake(name, **arguments), arguments)
         for params in ({"name": "export"}, {"name": 7}, {"name": "list", "arguments": []},

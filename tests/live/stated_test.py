@@ -112,8 +112,8 @@ class StatedTest(LiveTest):
                  "struct conn is of size 40 (0x28), but the allocation of size "),
                 (("istype", narrow, "wide"), "struct wide is of size 320 (0x140), but "),
                 (("istype", "10", "conn"), "there is no allocation at 0x10"),
-                (("istype", narrow), "'istype' takes an address and a type"),
-                (("istype", narrow, "conn", "conn"), "unexpected word 'conn'"),
+                (("istype", narrow), "'istype' takes ADDRESS TYPE"),
+                (("istype", narrow, "conn", "conn"), "unexpected word 'conn' after a type"),
                 (("notype", narrow), f"the allocation at 0x{narrow} has no type"),
                 (("notype", "10"), "there is no allocation at 0x10")):
             with self.subTest(words=words):

@@ -140,7 +140,7 @@ TEST(command_without_parse_stands_alone)
 
 	assert_no_error(switches_parse(&alone, NULL, 0, NULL, NULL));
 	assert_error(switches_parse(&alone, words, 1, NULL, NULL), ERROR_USAGE,
-		     "'quit' cannot be combined with 'now'");
+		     "unexpected word 'now' after 'quit'");
 }
 
 TEST(places_of_a_switch_include_its_value)
