@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/object_links.h"
 
+#include <inttypes.h>
+
 uint64_t object_target(const struct object_space *space, allocation_id id)
 {
 	const struct runtime_links *links = space->runtime->links;
@@ -38,6 +40,25 @@ struct error *object_name(struct object_space *space, struct bitmap *named, uint
 	return array_append(&space->names, name);
 }
 
+struct object_walk object_walk_begin(struct object_space *space, object_link_visitor *visit,
+				     void *data)
+{
+	enum { MOST_STEPS = 1 << 25 };
+
+	return (struct object_walk){ space, { space->image }, visit, data, { MOST_STEPS } };
+}
+
+struct error *object_visit_items(struct object_space *space, allocation_id id,
+				 object_link_visitor *visit, void *data)
+{
+	struct object_walk walk = object_walk_begin(space, visit, data);
+
+	walk.with_values = true;
+	if (space->runtime->links)
+		space->runtime->links->walk_links(&walk, id);
+	return walk.error;
+}
+
 struct visiting {
 	struct object_space *space;
 	struct view view;
@@ -62,16 +83,47 @@ struct error *object_visit_references(struct object_space *space, allocation_id 
 				      object_visitor *visit, void *data)
 {
 	struct visiting visiting = { space, { space->image }, visit, data, NULL };
+	struct object_walk walk = object_walk_begin(space, visit_link, &visiting);
 
-	TRY(space->runtime->links->visit_links(space, id, &space->steps, visit_link, &visiting));
-	return visiting.error;
+	walk.steps = space->steps;
+	space->runtime->links->walk_links(&walk, id);
+	space->steps = walk.steps;
+	return error_first(walk.error, visiting.error);
+}
+
+/* # is the number, @ the name. */
+static void tell_text(struct object_path *path, const char *text, uint64_t number, const char *name)
+{
+	for (; *text; text++)
+		if (*text == '#')
+			path_add(path, "%" PRIu64, number);
+		else if (*text == '@')
+			path_add(path, "%s", name);
+		else
+			path_add(path, "%c", *text);
+}
+
+bool object_tell_step(struct object_path *path, const struct object_link *link)
+{
+	const struct runtime_links *links = path->space->runtime->links;
+	const struct object_step *step = &links->steps[link->kind];
+
+	path->name[0] = '\0';
+	if (links->tell_step && !links->tell_step(path, link))
+		return false;
+	if (step->text)
+		tell_text(path, step->text, link->number,
+			  path->name[0] ? path->name
+			  : link->name	? link->name
+					: "?");
+	return true;
 }
 
 static bool tell_link(void *data, const struct object_link *link)
 {
 	struct object_path *path = data;
 
-	return link->target == path->target && path->space->runtime->links->tell_step(path, link);
+	return link->target == path->target && object_tell_step(path, link);
 }
 
 void object_tell_path(struct object_space *space, const allocation_id *ids, size_t count,
@@ -84,6 +136,7 @@ void object_tell_path(struct object_space *space, const allocation_id *ids, size
 		.view = { space->image },
 		.with_content = with_content,
 	};
+	struct object_walk walk;
 
 	ret[0] = '\0';
 	array_for_each(name, &space->names)
@@ -96,7 +149,8 @@ void object_tell_path(struct object_space *space, const allocation_id *ids, size
 		path.id = ids[i];
 		path.source = object_target(space, ids[i]);
 		path.target = object_target(space, ids[i + 1]);
-		error_destroy(
-			space->runtime->links->visit_links(space, ids[i], NULL, tell_link, &path));
+		walk = object_walk_begin(space, tell_link, &path);
+		space->runtime->links->walk_links(&walk, ids[i]);
+		error_destroy(walk.error);
 	}
 }

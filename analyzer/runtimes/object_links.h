@@ -16,18 +16,70 @@ struct object_link {
 	const char *name;
 };
 
+/* Walks the links of an object until visit() returns true. */
+struct object_walk {
+	struct object_space *space;
+	struct view view;
+	object_link_visitor *visit;
+	void *data;
+	struct budget steps; /* in a damaged core, all may share their tables */
+	/*
+	 * Values that are no objects, such as small numbers, are visited, too: their target is the
+	 * value itself. find_globals() was called.
+	 */
+	bool with_values;
+	bool is_over;
+	struct error *error;
+	unsigned int state; /* the language's own: 0 at first */
+	uint64_t number;    /* likewise */
+};
+
+struct object_walk object_walk_begin(struct object_space *space, object_link_visitor *visit,
+				     void *data);
+
+/* False: the walk is over, as it may take no more steps. */
+static inline bool object_walk_step(struct object_walk *walk)
+{
+	walk->is_over = walk->is_over || !budget_take(&walk->steps);
+	return !walk->is_over;
+}
+
+/* Follow a link, unless the walk is over; returns whether it is. */
+static inline bool object_walk_follow(struct object_walk *walk, const struct object_link *link)
+{
+	walk->is_over = walk->is_over || walk->visit(walk->data, link);
+	return walk->is_over;
+}
+
+/* How a link counts among the items of an object. */
+enum object_item {
+	OBJECT_ITEM,
+	OBJECT_ITEMS_BEHIND, /* the items of its target are the object's: a dict of attributes */
+	OBJECT_KEY,	     /* it leads to the key of another item */
+	OBJECT_NO_ITEM,	     /* the language does not count it, as the class */
+};
+
+/* How a language writes links of a kind. */
+struct object_step {
+	const char *text; /* # is the link's number, @ its name; NULL: tell_step() writes all */
+	enum object_item item;
+};
+
+enum { OBJECT_MOST_NAME = 256 };
+
 /* The text of a path, cut off where there is no more room. */
 struct object_path {
 	char *text;
 	size_t size, used;
 	struct object_space *space;
 	struct view view;
-	bool with_content;	 /* keys may be told, which are contents of memory */
-	bool is_first;		 /* the step is the first one */
-	unsigned int state;	 /* the language's own: 0 before the first step */
-	size_t state_used;	 /* the same */
-	allocation_id id;	 /* of the source */
-	uint64_t source, target; /* of the step, as in links */
+	bool with_content;	     /* keys may be told, which are contents of memory */
+	bool is_first;		     /* the step is the first one */
+	unsigned int state;	     /* the language's own: 0 before the first step */
+	size_t state_used;	     /* the same */
+	allocation_id id;	     /* of the source */
+	uint64_t source, target;     /* of the step, as in links */
+	char name[OBJECT_MOST_NAME]; /* set by tell_step(); empty: the link's own */
 };
 
 #define path_add(path, ...)                                                                   \
@@ -62,9 +114,16 @@ struct error *object_name(struct object_space *space, struct bitmap *named, uint
  */
 typedef struct error *object_visitor(void *data, allocation_id id, uint64_t place);
 
+/* Visit all links of an object, also to values that are no objects. */
+struct error *object_visit_items(struct object_space *space, allocation_id id,
+				 object_link_visitor *visit, void *data);
+
 /* Visit the objects that an object links to, some perhaps twice. */
 struct error *object_visit_references(struct object_space *space, allocation_id id,
 				      object_visitor *visit, void *data);
+
+/* Write a step. False: it is another link's. */
+bool object_tell_step(struct object_path *path, const struct object_link *link);
 
 /*
  * Write how the language gets from the first of a path of such references to the last, as

@@ -23,15 +23,6 @@ struct object_value {
 	char text[OBJECT_MOST_TEXT];
 };
 
-/* How a link counts among the items of an object. */
-enum object_item {
-	OBJECT_ITEM,
-	OBJECT_ITEMS_BEHIND, /* the items of its target are the object's, as of a dict of attributes
-			      */
-	OBJECT_KEY,	     /* it leads to the key of another item */
-	OBJECT_NO_ITEM,	     /* the language does not count it, as the class */
-};
-
 static inline void object_value_set_integer(struct object_value *value, int64_t integer)
 {
 	value->kind = OBJECT_IS_INTEGER;
@@ -76,15 +67,4 @@ static inline bool object_value_read(struct object_space *space, struct view *vi
 	ret->has_length = false;
 	ret->class_name = NULL;
 	return links && links->read_value && links->read_value(space, view, link, ret);
-}
-
-/* Visit all links of an object, also to values that are no objects. */
-static inline struct error *object_visit_items(struct object_space *space, allocation_id id,
-					       object_link_visitor *visit, void *data)
-{
-	const struct runtime_links *links = space->runtime->links;
-
-	if (links && links->visit_values)
-		return links->visit_values(space, id, visit, data);
-	return links ? links->visit_links(space, id, NULL, visit, data) : NULL;
 }

@@ -141,9 +141,11 @@ enum { MOST_OBJECT_MAKERS = 3 }; /* that are shown of a class */
 /* An error ends the visit. */
 typedef struct error *object_code_visitor(void *data, const struct object_code *code);
 
-/* A step from an object to another, and a path of such, see object_links.h. */
+/* A step from an object to another, and what walks and writes such, see object_links.h. */
 struct object_link;
+struct object_walk;
 struct object_path;
+struct object_step;
 struct object_value; /* see object_values.h */
 
 /* True: the visit is over. */
@@ -265,26 +267,22 @@ struct runtime_links {
 	 */
 	struct error *(*find_locals)(struct object_space *space, struct bitmap *ret);
 	/*
-	 * Visit the links of an object, also by way of blocks that it
-	 * has for itself, some perhaps twice. No steps: as many as a visit may take.
+	 * Walk the links of an object, also by way of blocks that it has for itself, some perhaps
+	 * twice.
 	 */
-	struct error *(*visit_links)(struct object_space *space, allocation_id id,
-				     struct budget *steps, object_link_visitor *visit, void *data);
+	void (*walk_links)(struct object_walk *walk, allocation_id id);
 	/* Optional: what links to the object have as target; NULL: its address. */
 	uint64_t (*target_of)(const struct object_space *space, allocation_id id);
 	/* Optional: whether paths do not take the link. */
 	bool (*skips)(struct object_space *space, struct view *view,
 		      const struct object_link *link);
-	/* Write a step. False: it is another link's. */
-	bool (*tell_step)(struct object_path *path, const struct object_link *link);
+	/* How each kind of link is written. */
+	const struct object_step *steps;
 	/*
-	 * Optional, once find_globals() was called: as visit_links(), but the links to values that
-	 * are no objects, such as small numbers, too: their target is the value itself.
+	 * Optional: write what precedes the text of a step, or a step without text. False: it is
+	 * another link's.
 	 */
-	struct error *(*visit_values)(struct object_space *space, allocation_id id,
-				      object_link_visitor *visit, void *data);
-	/* Optional: how the link counts, an enum object_item; NULL: all are items. */
-	int (*item_of)(const struct object_link *link);
+	bool (*tell_step)(struct object_path *path, const struct object_link *link);
 	/* Optional: the object that the block is part of, or NO_ALLOCATION. */
 	allocation_id (*whole)(const struct object_space *space, allocation_id block);
 	/*

@@ -114,8 +114,7 @@ static bool visit(void *data, const struct object_link *link)
 {
 	struct way *way = data;
 	struct cursor *cursor = way->cursor;
-	const struct runtime *runtime = cursor->space->runtime;
-	int item = runtime->links->item_of ? runtime->links->item_of(link) : OBJECT_ITEM;
+	enum object_item item = cursor->space->runtime->links->steps[link->kind].item;
 	allocation_id target = object_find(cursor->space, link->target);
 
 	if (item == OBJECT_NO_ITEM || (item == OBJECT_KEY && way->is_behind) ||
@@ -127,7 +126,7 @@ static bool visit(void *data, const struct object_link *link)
 	cursor->path.state = way->state;
 	cursor->path.target = link->target;
 	cursor->text[0] = '\0';
-	if (!runtime->links->tell_step(&cursor->path, link))
+	if (!object_tell_step(&cursor->path, link))
 		return false;
 	if (item == OBJECT_ITEMS_BEHIND)
 		visit_behind(cursor, way, link);

@@ -10,5 +10,5 @@ const struct runtime runtime_lua = {
 	.is_certain = true,
 	FILL_SLOTS(LUA_SLOTS),
 	.calls = &(const struct runtime_calls){ FILL_SLOTS(LUA_CALL_SLOTS) },
-	.links = &(const struct runtime_links){ FILL_SLOTS(LUA_LINK_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(LUA_LINK_SLOTS), .steps = lua_steps },
 };

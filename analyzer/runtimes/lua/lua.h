@@ -322,5 +322,6 @@ struct error *lua_find_jit_code(struct lua *lua);
 DECLARE_SLOTS(runtime, LUA_SLOTS);
 #define LUA_CALL_SLOTS lua, visit_frames
 DECLARE_SLOTS(runtime_calls, LUA_CALL_SLOTS);
-#define LUA_LINK_SLOTS lua, find_globals, find_locals, visit_links, target_of, tell_step
+#define LUA_LINK_SLOTS lua, find_globals, find_locals, walk_links, target_of, tell_step
 DECLARE_SLOTS(runtime_links, LUA_LINK_SLOTS);
+extern const struct object_step lua_steps[];

@@ -17,31 +17,43 @@ enum link_kind {
 	LINK_SAME,
 	LINK_PROTO,
 	LINK_LOCAL,
+	LINK_CALLED, /* function of a call */
 	LINK_USER_VALUE,
 	LINK_CONSTANT,
 };
 
-struct walk {
-	struct lua *lua;
-	struct view view;
-	struct budget *steps;
-	object_link_visitor *visit;
-	void *data;
+const struct object_step lua_steps[] = {
+	[LINK_KEY] = { ".(key)" },
+	[LINK_METATABLE] = { ".(metatable)" },
+	[LINK_ENVIRONMENT] = { ".(environment)" },
+	[LINK_UPVALUE] = { ".(upvalue @)" },
+	[LINK_SAME] = { "" },
+	[LINK_PROTO] = { ".(proto)" },
+	[LINK_LOCAL] = { ".(local @)" },
+	[LINK_CALLED] = { ".(function)" },
+	[LINK_USER_VALUE] = { ".(user value)" },
+	[LINK_CONSTANT] = { ".(constant)" },
 };
 
-static bool follow(struct walk *walk, enum link_kind kind, uint64_t target, uint64_t place,
+static struct lua *lua_of(const struct object_walk *walk)
+{
+	return (struct lua *)walk->space;
+}
+
+static bool follow(struct object_walk *walk, enum link_kind kind, uint64_t target, uint64_t place,
 		   uint64_t which, uint64_t number, const char *name)
 {
 	const struct object_link link = { kind, target, place, which, number, name };
 
-	return target && walk->visit(walk->data, &link);
+	return target && object_walk_follow(walk, &link);
 }
 
 static bool follow_entry(void *data, const struct lua_entry *entry)
 {
-	struct walk *walk = data;
+	struct object_walk *walk = data;
 
-	if (lua_is_object(&entry->key) && lua_kind_at(walk->lua, entry->key.word) != LUA_STRING &&
+	if (lua_is_object(&entry->key) &&
+	    lua_kind_at(lua_of(walk), entry->key.word) != LUA_STRING &&
 	    follow(walk, LINK_KEY, entry->key.word, entry->key_place, 0, 0, NULL))
 		return true;
 	if (lua_is_object(&entry->value) &&
@@ -52,30 +64,30 @@ static bool follow_entry(void *data, const struct lua_entry *entry)
 	       follow(walk, LINK_KEY, entry->key.word, entry->key_place, 0, 0, NULL);
 }
 
-static void walk_table(struct walk *walk, uint64_t table)
+static void walk_table(struct object_walk *walk, uint64_t table)
 {
-	uint64_t place = table + walk->lua->layout->table.metatable;
+	uint64_t place = table + lua_of(walk)->layout->table.metatable;
 
-	if (!lua_visit_entries(walk->lua, &walk->view, table, walk->steps, follow_entry, walk))
+	if (!lua_visit_entries(lua_of(walk), &walk->view, table, &walk->steps, follow_entry, walk))
 		follow(walk, LINK_METATABLE, lua_word(&walk->view, place), place, 0, 0, NULL);
 }
 
-static bool follow_value(struct walk *walk, enum link_kind kind, uint64_t place, uint64_t number,
-			 const char *name)
+static bool follow_value(struct object_walk *walk, enum link_kind kind, uint64_t place,
+			 uint64_t number, const char *name)
 {
 	struct lua_value value;
 
-	return lua_read_value(walk->lua, &walk->view, place, &value) && lua_is_object(&value) &&
+	return lua_read_value(lua_of(walk), &walk->view, place, &value) && lua_is_object(&value) &&
 	       follow(walk, kind, value.word, place, 0, number, name);
 }
 
-static void walk_function(struct walk *walk, uint64_t function)
+static void walk_function(struct object_walk *walk, uint64_t function)
 {
-	const struct lua_layout *layout = walk->lua->layout;
+	const struct lua_layout *layout = lua_of(walk)->layout;
 	uint64_t place = function + layout->function.environment;
 	struct lua_upvalue upvalue;
 
-	for (size_t i = 0; lua_upvalue_of(walk->lua, &walk->view, function, i, &upvalue); i++) {
+	for (size_t i = 0; lua_upvalue_of(lua_of(walk), &walk->view, function, i, &upvalue); i++) {
 		const char *name = upvalue.name[0] ? upvalue.name : NULL;
 		uint64_t word = function + layout->function.upvalues + i * LUA_WORD;
 
@@ -87,12 +99,13 @@ static void walk_function(struct walk *walk, uint64_t function)
 	    follow(walk, LINK_ENVIRONMENT, lua_word(&walk->view, place), place, 0, 0, NULL))
 		return;
 	place = function + layout->function.proto;
-	follow(walk, LINK_PROTO, lua_proto_of(walk->lua, &walk->view, function), place, 0, 0, NULL);
+	follow(walk, LINK_PROTO, lua_proto_of(lua_of(walk), &walk->view, function), place, 0, 0,
+	       NULL);
 }
 
-static void walk_userdata(struct walk *walk, uint64_t object)
+static void walk_userdata(struct object_walk *walk, uint64_t object)
 {
-	const struct lua_layout *layout = walk->lua->layout;
+	const struct lua_layout *layout = lua_of(walk)->layout;
 	uint64_t place = object + layout->userdata.metatable;
 
 	if (follow(walk, LINK_METATABLE, lua_word(&walk->view, place), place, 0, 0, NULL))
@@ -105,10 +118,10 @@ static void walk_userdata(struct walk *walk, uint64_t object)
 }
 
 /* In LuaJIT, constants are before the middle of a list. */
-static void walk_proto(struct walk *walk, uint64_t proto)
+static void walk_proto(struct object_walk *walk, uint64_t proto)
 {
 	enum { MOST_CONSTANTS = 1 << 16, VALUE = 16 };
-	const struct lua_layout *layout = walk->lua->layout;
+	const struct lua_layout *layout = lua_of(walk)->layout;
 	uint64_t constants = lua_word(&walk->view, proto + layout->proto.constants);
 	uint64_t count = lua_number(&walk->view, proto + layout->proto.constant_count);
 	uint64_t protos = lua_word(&walk->view, proto + layout->proto.protos);
@@ -133,12 +146,7 @@ static void walk_proto(struct walk *walk, uint64_t proto)
 
 static bool follow_local(void *data, const char *function, const char *name, uint64_t place)
 {
-	return follow_value(data, LINK_LOCAL, place, 0, name);
-}
-
-static void walk_thread(struct walk *walk, uint64_t thread)
-{
-	lua_visit_locals(walk->lua, &walk->view, thread, true, follow_local, walk);
+	return follow_value(data, name && !name[0] ? LINK_CALLED : LINK_LOCAL, place, 0, name);
 }
 
 uint64_t lua_target_of(const struct object_space *space, allocation_id id)
@@ -146,38 +154,35 @@ uint64_t lua_target_of(const struct object_space *space, allocation_id id)
 	return lua_start((const struct lua *)space, id);
 }
 
-struct error *lua_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-			      object_link_visitor *visit, void *data)
+void lua_walk_links(struct object_walk *walk, allocation_id id)
 {
-	struct lua *lua = (struct lua *)space;
-	struct walk walk = { lua, { space->image }, steps, visit, data };
+	struct lua *lua = lua_of(walk);
 	uint64_t start = lua_start(lua, id);
 
 	switch (lua_kind_of(lua, id)) {
 	case LUA_TABLE:
-		walk_table(&walk, start);
+		walk_table(walk, start);
 		break;
 	case LUA_FUNCTION:
 	case LUA_C_FUNCTION:
-		walk_function(&walk, start);
+		walk_function(walk, start);
 		break;
 	case LUA_USERDATA:
-		walk_userdata(&walk, start);
+		walk_userdata(walk, start);
 		break;
 	case LUA_UPVALUE:
-		follow_value(&walk, LINK_SAME,
-			     lua_word(&walk.view, start + lua->layout->upvalue.place), 0, NULL);
+		follow_value(walk, LINK_SAME,
+			     lua_word(&walk->view, start + lua->layout->upvalue.place), 0, NULL);
 		break;
 	case LUA_PROTO:
-		walk_proto(&walk, start);
+		walk_proto(walk, start);
 		break;
 	case LUA_THREAD:
-		walk_thread(&walk, start);
+		lua_visit_locals(lua, &walk->view, start, true, follow_local, walk);
 		break;
 	default:
 		break;
 	}
-	return NULL;
 }
 
 static bool is_name(const char *text)
@@ -234,41 +239,10 @@ static void add_key(struct object_path *path, const struct object_link *link)
 
 bool lua_tell_step(struct object_path *path, const struct object_link *link)
 {
-	switch ((enum link_kind)link->kind) {
-	case LINK_ENTRY:
+	if (link->kind == LINK_ENTRY)
 		add_key(path, link);
-		break;
-	case LINK_KEY:
-		path_add(path, ".(key)");
-		break;
-	case LINK_METATABLE:
-		path_add(path, ".(metatable)");
-		break;
-	case LINK_ENVIRONMENT:
-		path_add(path, ".(environment)");
-		break;
-	case LINK_UPVALUE:
-		if (link->name)
-			path_add(path, ".(upvalue %s)", link->name);
-		else
-			path_add(path, ".(upvalue %" PRIu64 ")", link->number + 1);
-		break;
-	case LINK_PROTO:
-		path_add(path, ".(proto)");
-		break;
-	case LINK_LOCAL:
-		path_add(path, link->name && !link->name[0] ? ".(function)" : ".(local %s)",
-			 link->name ? link->name : "?");
-		break;
-	case LINK_USER_VALUE:
-		path_add(path, ".(user value)");
-		break;
-	case LINK_CONSTANT:
-		path_add(path, ".(constant)");
-		break;
-	case LINK_SAME:
-		break;
-	}
+	else if (link->kind == LINK_UPVALUE && !link->name)
+		snprintf(path->name, sizeof(path->name), "%" PRIu64, link->number + 1);
 	return true;
 }
 

@@ -50,5 +50,5 @@ const struct runtime runtime_node = {
 		"Node.js is loaded: V8's objects are not counted as allocations, and hold what they refer to until V8 frees them",
 	FILL_SLOTS(NODE_SLOTS),
 	.calls = &(const struct runtime_calls){ FILL_SLOTS(NODE_CALL_SLOTS) },
-	.links = &(const struct runtime_links){ FILL_SLOTS(NODE_LINK_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(NODE_LINK_SLOTS), .steps = node_steps },
 };

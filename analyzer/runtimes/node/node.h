@@ -13,7 +13,7 @@
 #include "allocators/v8/v8.h"
 #include "analyzer/base/address_map.h"
 #include "analyzer/program/debug/names.h"
-#include "analyzer/runtimes/runtime.h"
+#include "analyzer/runtimes/object_links.h"
 
 enum { NODE_MOST_NAME = 256 };
 
@@ -21,7 +21,6 @@ struct node {
 	struct object_space space;
 	const struct v8_heap_parts *parts; /* of the heap */
 	struct address_map maps; /* by the addresses of maps: those of their objects' classes */
-	uint64_t steps;		 /* that the search for paths took, see v8_step() */
 };
 
 extern const struct runtime runtime_node;
@@ -60,8 +59,8 @@ struct error *node_weak_visit_structure(const struct node *node,
 
 #define NODE_SLOTS node, release, find_objects, visit_structure, is_link, find_unused
 DECLARE_SLOTS(runtime, NODE_SLOTS);
-#define NODE_LINK_SLOTS \
-	node, find_globals, visit_links, target_of, tell_step, visit_values, read_value
+#define NODE_LINK_SLOTS node, find_globals, walk_links, target_of, tell_step, read_value
 DECLARE_SLOTS(runtime_links, NODE_LINK_SLOTS);
+extern const struct object_step node_steps[];
 #define NODE_CALL_SLOTS node, find_exception, visit_tasks
 DECLARE_SLOTS(runtime_calls, NODE_CALL_SLOTS);

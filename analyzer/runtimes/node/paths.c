@@ -45,14 +45,17 @@ enum step {
 	STEP_HELD,
 };
 
-/* A link's which is a tagged address, a small number, or an index. */
+const struct object_step node_steps[] = {
+	[STEP_INDEX] = { "[#]" },	   [STEP_MEMBER] = { ".(member)" },
+	[STEP_CLOSURE] = { ".(closure)" }, [STEP_BUFFER] = { ".buffer" },
+	[STEP_INSIDE_ITEM] = { "[#]" },	   [STEP_HELD] = { ".<held value>" },
+};
+
+/* A link's which is a tagged address or an offset, its number an index, or whether of a table. */
 struct walk {
-	const struct node *node;
+	struct object_walk links;
 	struct v8_reader reader;
-	object_link_visitor *visit;
-	void *data;
-	uint64_t is_table; /* names of properties may be contents, as of a cache */
-	bool with_values;  /* small numbers, too */
+	bool is_table; /* names of properties may be contents, as of a cache */
 };
 
 static bool is_object(uint64_t word)
@@ -60,16 +63,17 @@ static bool is_object(uint64_t word)
 	return (word & V8_TAGS) == V8_STRONG;
 }
 
-static bool follow(const struct walk *walk, enum step step, uint64_t name, uint64_t value)
+static bool follow(struct walk *walk, enum step step, uint64_t name, uint64_t number,
+		   uint64_t value)
 {
-	return (is_object(value) || (walk->with_values && !(value & V8_STRONG))) &&
-	       walk->visit(walk->data,
-			   &(struct object_link){ step, value, 0, name, walk->is_table });
+	return (is_object(value) || (walk->links.with_values && !(value & V8_STRONG))) &&
+	       object_walk_follow(&walk->links,
+				  &(struct object_link){ step, value, 0, name, number });
 }
 
 static bool word_at(struct walk *walk, uint64_t address, uint64_t *ret)
 {
-	return v8_step(&walk->reader) && view_word(&walk->reader.view, address, ret);
+	return object_walk_step(&walk->links) && view_word(&walk->reader.view, address, ret);
 }
 
 static bool is_array(const struct walk *walk, const struct v8_map *map)
@@ -103,7 +107,7 @@ static bool visit_elements(struct walk *walk, uint64_t object, const struct v8_m
 			if (!word_at(walk, items + i * V8_WORD, &key) ||
 			    !word_at(walk, items + (i + 1) * V8_WORD, &value))
 				return false;
-			if (!is_object(key) && follow(walk, STEP_INDEX, key >> 32, value))
+			if (!is_object(key) && follow(walk, STEP_INDEX, 0, key >> 32, value))
 				return true;
 		}
 		return false;
@@ -111,7 +115,7 @@ static bool visit_elements(struct walk *walk, uint64_t object, const struct v8_m
 	for (uint64_t i = 0; i < count; i++) {
 		if (!word_at(walk, items + i * V8_WORD, &value))
 			return false;
-		if (follow(walk, STEP_INDEX, i, value))
+		if (follow(walk, STEP_INDEX, 0, i, value))
 			return true;
 	}
 	return false;
@@ -135,8 +139,8 @@ static bool visit_entries(struct walk *walk, uint64_t object, bool is_map)
 		if (!word_at(walk, items + i * V8_WORD, &key) ||
 		    !word_at(walk, items + (i + 1) * V8_WORD, &value))
 			return false;
-		if ((is_map && follow(walk, STEP_ENTRY, key, value)) ||
-		    follow(walk, STEP_MEMBER, 0, key))
+		if ((is_map && follow(walk, STEP_ENTRY, key, 0, value)) ||
+		    follow(walk, STEP_MEMBER, 0, 0, key))
 			return true;
 	}
 	return false;
@@ -171,7 +175,7 @@ static bool visit_variables(struct walk *walk, uint64_t context)
 			continue;
 		if (!read_variable_name(walk, context, i, &name))
 			name = 0;
-		if (follow(walk, STEP_VARIABLE, name, value))
+		if (follow(walk, STEP_VARIABLE, name, 0, value))
 			return true;
 	}
 	return false;
@@ -210,7 +214,7 @@ static bool visit_closure(struct walk *walk, uint64_t object)
 
 	return find_shared(walk, object, &shared) &&
 	       find_context(walk, object + walk->reader.layout->context, &context) &&
-	       follow(walk, STEP_CLOSURE, 0, context + V8_STRONG);
+	       follow(walk, STEP_CLOSURE, 0, 0, context + V8_STRONG);
 }
 
 /* A generator is the object with such words; an async function that waits has one. */
@@ -250,7 +254,7 @@ static void visit_structure(struct walk *walk, uint64_t address, struct v8_map m
 		for (uint64_t at = first; at < end; at += V8_WORD)
 			if (word_at(walk, address + at, &word) &&
 			    v8_map_of(&walk->reader, word, &map) && map.type != type &&
-			    follow(walk, is_cell ? STEP_HELD : STEP_INSIDE, at, word))
+			    follow(walk, is_cell ? STEP_HELD : STEP_INSIDE, at, 0, word))
 				return;
 		if (!word_at(walk, address + (is_cell ? NEXT_CELL : NEXT), &word))
 			return;
@@ -268,7 +272,7 @@ static void visit_entries_of_weak(struct walk *walk, uint64_t object)
 	for (uint64_t i = COUNTS; i + ENTRY <= count; i += ENTRY)
 		if (!word_at(walk, items + i * V8_WORD, &key) ||
 		    !word_at(walk, items + (i + 1) * V8_WORD, &value) ||
-		    follow(walk, STEP_ENTRY, key, value))
+		    follow(walk, STEP_ENTRY, key, 0, value))
 			return;
 }
 
@@ -293,24 +297,26 @@ static void visit_inside(struct walk *walk, uint64_t object, const struct v8_map
 		if (is_others(layout, &inner))
 			visit_structure(walk, word - V8_STRONG, inner);
 		if (!find_array(walk, object + at, &items, &count)) {
-			if (follow(walk, STEP_INSIDE, at, word))
+			if (follow(walk, STEP_INSIDE, at, 0, word))
 				return;
 			continue;
 		}
 		for (uint64_t i = 0; i < count; i++)
 			if (!word_at(walk, items + i * V8_WORD, &word) ||
-			    follow(walk, STEP_INSIDE_ITEM, at << 32 | i, word))
+			    follow(walk, STEP_INSIDE_ITEM, at, i, word))
 				return;
 	}
 }
 
 static bool take_property(void *data, uint64_t name, uint64_t value)
 {
-	return follow(data, STEP_PROPERTY, name, value);
+	struct walk *walk = data;
+
+	return follow(walk, STEP_PROPERTY, name, walk->is_table, value);
 }
 
 /* Visit what the object at address refers to, in words of the language. */
-static void visit_edges(struct walk *walk, uint64_t address)
+static void walk_edges(struct walk *walk, uint64_t address)
 {
 	const struct v8_layout *layout = walk->reader.layout;
 	struct v8_map map;
@@ -335,7 +341,7 @@ static void visit_edges(struct walk *walk, uint64_t address)
 		visit_entries(walk, address, map.type == layout->hash_type);
 	else if (map.type == layout->typed_array_type) {
 		if (word_at(walk, address + layout->view_buffer, &word))
-			follow(walk, STEP_BUFFER, 0, word);
+			follow(walk, STEP_BUFFER, 0, 0, word);
 	} else if (find_shared(walk, address, &word)) {
 		visit_closure(walk, address);
 	} else if (map.type != layout->global_type) {
@@ -343,14 +349,20 @@ static void visit_edges(struct walk *walk, uint64_t address)
 	}
 }
 
-static struct walk walk_of(const struct node *node, object_link_visitor *visit, void *data)
+static struct walk walk_of(const struct object_walk *links)
 {
-	return (struct walk){
-		.node = node,
-		.reader = { { node->space.image }, &node->parts->layout, 0, 0 },
-		.visit = visit,
-		.data = data,
-	};
+	const struct node *node = (const struct node *)links->space;
+
+	return (struct walk){ *links, { links->view, &node->parts->layout, 0, 0 } };
+}
+
+/* Without links to follow. */
+static struct walk walk_all(struct object_space *space)
+{
+	struct object_walk links = object_walk_begin(space, NULL, NULL);
+
+	links.steps.left = space->image->size;
+	return walk_of(&links);
 }
 
 uint64_t node_target_of(const struct object_space *space, allocation_id id)
@@ -358,34 +370,17 @@ uint64_t node_target_of(const struct object_space *space, allocation_id id)
 	return allocation_start(space->index, id) + V8_STRONG;
 }
 
-struct error *node_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-			       object_link_visitor *visit, void *data)
+void node_walk_links(struct object_walk *links, allocation_id id)
 {
-	struct node *node = (struct node *)space;
-	struct walk walk = walk_of(node, visit, data);
+	struct walk walk = walk_of(links);
 
-	/* In a damaged dump, all objects may have the same elements. */
-	if (steps)
-		walk.reader.steps = node->steps;
-	visit_edges(&walk, allocation_start(space->index, id));
-	if (steps)
-		node->steps = walk.reader.steps;
-	return NULL;
-}
-
-struct error *node_visit_values(struct object_space *space, allocation_id id,
-				object_link_visitor *visit, void *data)
-{
-	struct walk walk = walk_of((const struct node *)space, visit, data);
-
-	walk.with_values = true;
-	visit_edges(&walk, allocation_start(space->index, id));
-	return NULL;
+	walk_edges(&walk, allocation_start(links->space->index, id));
+	*links = walk.links;
 }
 
 static bool read_text(struct object_path *path, uint64_t word, char ret[static MOST_KEY])
 {
-	struct walk walk = walk_of((const struct node *)path->space, NULL, NULL);
+	struct walk walk = walk_all(path->space);
 
 	return v8_read_text(&walk.reader, word, ret, MOST_KEY);
 }
@@ -440,7 +435,7 @@ static void tell_property(struct object_path *path, const struct object_link *li
 static void tell_inside(struct object_path *path, uint64_t offset)
 {
 	enum { PARAMETERS = 72 };
-	struct walk walk = walk_of((const struct node *)path->space, NULL, NULL);
+	struct walk walk = walk_all(path->space);
 	const struct v8_layout *layout = walk.reader.layout;
 	const struct {
 		uint32_t type;
@@ -468,41 +463,15 @@ bool node_tell_step(struct object_path *path, const struct object_link *link)
 {
 	char text[MOST_KEY];
 
-	switch ((enum step)link->kind) {
-	case STEP_PROPERTY:
+	if (link->kind == STEP_PROPERTY)
 		tell_property(path, link);
-		break;
-	case STEP_INDEX:
-		path_add(path, "[%" PRIu64 "]", link->which);
-		break;
-	case STEP_ENTRY:
+	else if (link->kind == STEP_ENTRY)
 		tell_key(path, link);
-		break;
-	case STEP_MEMBER:
-		path_add(path, ".(member)");
-		break;
-	case STEP_VARIABLE:
-		/* The first follows the name of a file. */
+	else if (link->kind == STEP_VARIABLE) /* The first follows the name of a file. */
 		path_add(path, "%s%s", path->is_first ? ": " : ".",
 			 link->which && read_text(path, link->which, text) ? text : "(variable)");
-		break;
-	case STEP_CLOSURE:
-		path_add(path, ".(closure)");
-		break;
-	case STEP_BUFFER:
-		path_add(path, ".buffer");
-		break;
-	case STEP_INSIDE:
+	else if (link->kind == STEP_INSIDE || link->kind == STEP_INSIDE_ITEM)
 		tell_inside(path, link->which);
-		break;
-	case STEP_INSIDE_ITEM:
-		tell_inside(path, link->which >> 32);
-		path_add(path, "[%" PRIu32 "]", (uint32_t)link->which);
-		break;
-	case STEP_HELD:
-		path_add(path, ".<held value>");
-		break;
-	}
 	return true;
 }
 
@@ -570,10 +539,9 @@ static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t
 struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	struct node *node = (struct node *)space;
-	struct walk walk = walk_of(node, NULL, NULL);
+	struct walk walk = walk_all(space);
 	size_t hint = 0;
 
-	node->steps = 0;
 	for (size_t i = 0; i < allocation_count(node->space.index); i++) {
 		struct v8_map map;
 		uint64_t start;
@@ -658,8 +626,7 @@ static uint64_t find_waiting(struct walk *walk, uint64_t address)
 
 struct error *node_visit_tasks(struct object_space *space, const struct task_visitor *visitor)
 {
-	struct node *node = (struct node *)space;
-	struct walk walk = walk_of(node, NULL, NULL);
+	struct walk walk = walk_all(space);
 	const struct v8_layout *layout = walk.reader.layout;
 	size_t hint = 0;
 

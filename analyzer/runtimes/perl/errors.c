@@ -6,51 +6,24 @@
 
 #include <string.h>
 
-struct search {
-	struct perl *perl;
-	struct view view;
-	uint64_t value;
-};
-
-static bool keep_scalar(void *data, const struct object_link *link)
+/* The variable, in the package main; 0: it was not found. */
+static uint64_t find_error(struct perl *perl, struct view *view)
 {
-	struct search *search = data;
-
-	if (link->name[0] != 'S')
-		return false;
-	search->value = link->target;
-	return true;
-}
-
-static bool keep_error(void *data, const struct object_link *link)
-{
-	struct search *search = data;
-	char key[PERL_MOST_NAME];
-
-	if (!perl_read_key(&search->view, link->which, key, sizeof(key)) || strcmp(key, "@") != 0)
-		return false;
-	perl_visit_slots(search->perl, &search->view, link->target, keep_scalar, search);
-	return true;
-}
-
-/* Search the package main for the variable. */
-static void find_error(struct search *search)
-{
-	struct perl *perl = search->perl;
 	uint32_t stash = address_map_find(&perl->space.classes.places, KIND_STASH);
-	struct view heads = { perl->space.image };
+	uint64_t value = 0;
 
-	for (size_t i = 0; i < perl->parts.count && !search->value; i++) {
+	for (size_t i = 0; i < perl->parts.count && !value; i++) {
 		uint64_t address = allocation_start(perl->space.index, (allocation_id)i);
 		char package[PERL_MOST_NAME];
 		struct perl_head head;
 
 		if (object_classes_get(&perl->space.classes, (allocation_id)i) == stash + 1 &&
-		    perl_read_head(&heads, address, &head) &&
-		    perl_read_package(perl, &heads, address, package, sizeof(package)) &&
+		    perl_read_head(view, address, &head) &&
+		    perl_read_package(perl, view, address, package, sizeof(package)) &&
 		    strcmp(package, "main") == 0)
-			perl_visit_entries(perl, &heads, &head, keep_error, search);
+			value = perl_find_variable(perl, &head, "@", 'S');
 	}
+	return value;
 }
 
 static void read_message(struct view *view, const struct perl_head *head,
@@ -74,16 +47,17 @@ struct error *perl_find_exception(struct object_space *space, uint32_t thread,
 				  struct runtime_exception *ret)
 {
 	struct perl *perl = (struct perl *)space;
-	struct search search = { perl, { space->image }, 0 };
+	struct view view = { space->image };
+	uint64_t value;
 	struct perl_head head, object;
 	enum class_name_kind kind;
 
 	if (thread != 0 || perl->interpreters.count != 1)
 		return NULL;
-	find_error(&search);
-	if (!search.value || !perl_read_head(&search.view, search.value, &head))
+	value = find_error(perl, &view);
+	if (!value || !perl_read_head(&view, value, &head))
 		return NULL;
-	if ((head.flags & PERL_ROK) && perl_read_head(&search.view, head.value, &object) &&
+	if ((head.flags & PERL_ROK) && perl_read_head(&view, head.value, &object) &&
 	    (object.flags & PERL_BLESSED)) {
 		allocation_id id = perl_find_head(perl, head.value);
 
@@ -92,7 +66,7 @@ struct error *perl_find_exception(struct object_space *space, uint32_t thread,
 		TRY_MEMORY(ret->class_name);
 	} else if (!(head.flags & PERL_ROK) && (head.flags & PERL_POK) &&
 		   perl_type(&head) >= PERL_PV && perl_type(&head) <= PERL_PVLV) {
-		read_message(&search.view, &head, ret);
+		read_message(&view, &head, ret);
 		ret->state = ret->message[0] ? "the last eval failed" : NULL;
 	}
 	return NULL;

@@ -112,6 +112,7 @@ static void visit_call(void *data, const struct perl_call *call)
 	struct reading *reading = data;
 	char function[MOST_TEXT], file[MOST_TEXT];
 	struct runtime_frame frame = { .number = reading->number, .kind = call->kind };
+	struct object_walk walk = object_walk_begin(&reading->perl->space, visit_local, reading);
 	uint64_t address;
 	uint32_t line;
 
@@ -128,9 +129,7 @@ static void visit_call(void *data, const struct perl_call *call)
 	reading->visitor->frame(reading->visitor->data, &frame);
 	reading->number++;
 	if (reading->visitor->local)
-		perl_visit_variables(reading->perl, &reading->view, call->code, call->depth,
-				     perl_statement_number(&reading->view, call->statement),
-				     visit_local, reading);
+		perl_walk_call(&walk, call);
 }
 
 /* pthread_getspecific() has the interpreter: its address is in the thread's control block. */
@@ -157,7 +156,6 @@ struct error *perl_visit_frames(struct object_space *space, uint32_t thread,
 	};
 	struct runtime_frame damage = { .damage = "a context of Perl is not there" };
 
-	perl->space.steps.left = perl->space.image->size;
 	array_for_each(interpreter, &perl->interpreters) {
 		bool is_only = perl->interpreters.count == 1 && program->thread_count == 1;
 

@@ -32,49 +32,51 @@ enum {
 	MOST_INFOS = 64,
 };
 
-static bool follow_head(struct perl *perl, const struct object_link *link,
-			object_link_visitor *follow, void *data)
+static struct perl *perl_of(const struct object_walk *walk)
 {
-	return perl_find_head(perl, link->target) != NO_ALLOCATION && follow(data, link);
+	return (struct perl *)walk->space;
 }
 
-static void visit_items(struct perl *perl, struct view *view, const struct perl_head *head,
-			object_link_visitor *follow, void *data)
+static bool follow_head(struct object_walk *walk, const struct object_link *link)
+{
+	return perl_find_head(perl_of(walk), link->target) != NO_ALLOCATION &&
+	       object_walk_follow(walk, link);
+}
+
+static void walk_items(struct object_walk *walk, const struct perl_head *head)
 {
 	struct object_link link = { .kind = LINK_ITEM };
 	uint64_t last;
 
-	if (!view_word(view, head->body + LAST_ITEM, &last))
+	if (!view_word(&walk->view, head->body + LAST_ITEM, &last))
 		return;
-	for (; link.number < last + 1 && budget_take(&perl->space.steps); link.number++)
-		if (!view_word(view, head->value + PERL_WORD * link.number, &link.target) ||
-		    follow_head(perl, &link, follow, data))
+	for (; link.number < last + 1 && object_walk_step(walk); link.number++)
+		if (!view_word(&walk->view, head->value + PERL_WORD * link.number, &link.target) ||
+		    follow_head(walk, &link))
 			return;
 }
 
-void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_head *head,
-			object_link_visitor *follow, void *data)
+void perl_walk_entries(struct object_walk *walk, const struct perl_head *head)
 {
 	struct object_link link = { .kind = LINK_VALUE };
+	struct view *view = &walk->view;
 	struct perl_hash hash;
 	uint64_t entry;
 
-	if (!perl_read_hash(perl->arenas, view, head, &hash))
+	if (!perl_read_hash(perl_of(walk)->arenas, view, head, &hash))
 		return;
-	for (uint64_t i = 0; i < hash.chains && budget_take(&perl->space.steps); i++) {
+	for (uint64_t i = 0; i < hash.chains && object_walk_step(walk); i++) {
 		if (!view_word(view, hash.table + PERL_WORD * i, &entry))
 			return;
-		while (entry && budget_take(&perl->space.steps))
+		while (entry && object_walk_step(walk))
 			if (!view_word(view, entry + PERL_WORD, &link.which) ||
 			    !view_word(view, entry + 2 * (uint64_t)PERL_WORD, &link.target) ||
-			    follow_head(perl, &link, follow, data) ||
-			    !view_word(view, entry, &entry))
+			    follow_head(walk, &link) || !view_word(view, entry, &entry))
 				return;
 	}
 }
 
-void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob,
-		      object_link_visitor *follow, void *data)
+void perl_walk_slots(struct object_walk *walk, uint64_t glob)
 {
 	/* struct gp, gv.h */
 	static const struct {
@@ -84,15 +86,53 @@ void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob,
 	struct object_link link = { .kind = LINK_SLOT };
 	struct perl_head head;
 
-	if (!perl_read_head(view, glob, &head) || !(head.flags & PERL_GLOB) ||
+	if (!perl_read_head(&walk->view, glob, &head) || !(head.flags & PERL_GLOB) ||
 	    (perl_type(&head) != PERL_PVGV && perl_type(&head) != PERL_PVLV))
 		return;
 	for (size_t i = 0; i < COUNT_OF(slots); i++) {
 		link.name = slots[i].name;
-		if (view_word(view, head.value + slots[i].offset, &link.target) &&
-		    follow_head(perl, &link, follow, data))
+		if (view_word(&walk->view, head.value + slots[i].offset, &link.target) &&
+		    follow_head(walk, &link))
 			return;
 	}
+}
+
+struct wanted {
+	struct object_walk slots;
+	const char *name;
+	char slot;
+	uint64_t found;
+};
+
+static bool take_slot(void *data, const struct object_link *link)
+{
+	struct wanted *wanted = data;
+
+	if (link->name[0] == wanted->slot)
+		wanted->found = link->target;
+	return wanted->found != 0;
+}
+
+static bool take_glob(void *data, const struct object_link *link)
+{
+	struct wanted *wanted = data;
+	char key[PERL_MOST_NAME];
+
+	if (perl_read_key(&wanted->slots.view, link->which, key, sizeof(key)) &&
+	    strcmp(key, wanted->name) == 0)
+		perl_walk_slots(&wanted->slots, link->target);
+	return wanted->found != 0;
+}
+
+uint64_t perl_find_variable(struct perl *perl, const struct perl_head *stash, const char *name,
+			    char slot)
+{
+	struct wanted wanted = { .name = name, .slot = slot };
+	struct object_walk walk = object_walk_begin(&perl->space, take_glob, &wanted);
+
+	wanted.slots = object_walk_begin(&perl->space, take_slot, &wanted);
+	perl_walk_entries(&walk, stash);
+	return wanted.found;
 }
 
 /* A name of a variable: its scope is two numbers of statements. */
@@ -122,76 +162,88 @@ static bool is_in_scope(const struct pad_name *name, uint32_t number)
 	return !number || (name->flags & IS_OUTER) || (number > name->from && number <= name->to);
 }
 
-/* Visit what the names stand for in one call. */
-static bool visit_pad(struct perl *perl, struct view *view, const uint64_t names[2], uint64_t pad,
-		      uint32_t number, object_link_visitor *follow, void *data)
+/* Walk what the names stand for in one call. */
+static bool walk_pad(struct object_walk *walk, const uint64_t names[2], uint64_t pad,
+		     uint32_t number)
 {
 	struct object_link link = { .kind = LINK_VARIABLE };
 	struct perl_head head;
 	struct pad_name name;
 	uint64_t address;
 
-	if (perl_find_head(perl, pad) == NO_ALLOCATION || !perl_read_head(view, pad, &head))
+	if (perl_find_head(perl_of(walk), pad) == NO_ALLOCATION ||
+	    !perl_read_head(&walk->view, pad, &head))
 		return false;
-	for (uint64_t i = 1; i <= names[0] && i < MOST_VARIABLES && budget_take(&perl->space.steps);
-	     i++) {
-		if (!view_word(view, names[1] + PERL_WORD * i, &address) ||
-		    !view_word(view, head.value + PERL_WORD * i, &link.target))
+	for (uint64_t i = 1; i <= names[0] && i < MOST_VARIABLES && object_walk_step(walk); i++) {
+		if (!view_word(&walk->view, names[1] + PERL_WORD * i, &address) ||
+		    !view_word(&walk->view, head.value + PERL_WORD * i, &link.target))
 			return false;
-		if (!address || !read_pad_name(perl, view, address, &name) || name.our ||
-		    !is_in_scope(&name, number))
+		if (!address || !read_pad_name(perl_of(walk), &walk->view, address, &name) ||
+		    name.our || !is_in_scope(&name, number))
 			continue;
 		link.which = name.text;
-		if (follow_head(perl, &link, follow, data))
+		if (follow_head(walk, &link))
 			return true;
 	}
 	return false;
 }
 
-void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,
-			  uint32_t number, object_link_visitor *follow, void *data)
+/* Walk the variables of CODE in the depth-th call of it, 0: in any, at the statement number. */
+static void walk_variables(struct object_walk *walk, uint64_t code, uint64_t depth, uint32_t number)
 {
+	struct view *view = &walk->view;
 	uint64_t pads, list[2], table, names[2], pad;
 	struct perl_head head;
 
-	if (perl_find_head(perl, code) == NO_ALLOCATION || !perl_read_head(view, code, &head) ||
-	    perl_type(&head) != PERL_PVCV || !view_word(view, head.body + PADS, &pads) || !pads ||
+	if (perl_find_head(perl_of(walk), code) == NO_ALLOCATION ||
+	    !perl_read_head(view, code, &head) || perl_type(&head) != PERL_PVCV ||
+	    !view_word(view, head.body + PADS, &pads) || !pads ||
 	    !view_read(view, pads, list, sizeof(list)) || list[0] > MOST_DEPTH ||
 	    !view_word(view, list[1], &table) || !table ||
 	    !view_read(view, table, names, sizeof(names)) || names[0] > MOST_VARIABLES)
 		return;
 	for (uint64_t i = depth ? depth : 1; i <= (depth ? depth : list[0]) && i <= list[0]; i++)
 		if (view_word(view, list[1] + PERL_WORD * i, &pad) &&
-		    visit_pad(perl, view, names, pad, number, follow, data))
+		    walk_pad(walk, names, pad, number))
 			return;
 }
 
-void perl_walk_links(struct perl *perl, struct view *view, uint64_t address,
-		     object_link_visitor *follow, void *data)
+void perl_walk_call(struct object_walk *walk, const struct perl_call *call)
+{
+	enum { NUMBER = 60 };
+	uint32_t number;
+
+	if (!call->statement ||
+	    !view_read(&walk->view, call->statement + NUMBER, &number, sizeof(number)))
+		number = 0;
+	walk_variables(walk, call->code, call->depth, number);
+}
+
+void perl_walk_value(struct object_walk *walk, uint64_t address)
 {
 	struct object_link link = { .kind = LINK_REFERENT };
 	struct perl_head head;
 
-	if (!perl_read_head(view, address, &head))
+	if (!perl_read_head(&walk->view, address, &head))
 		return;
 	switch (perl_type(&head)) {
 	case PERL_PVAV:
-		visit_items(perl, view, &head, follow, data);
+		walk_items(walk, &head);
 		return;
 	case PERL_PVHV:
-		perl_visit_entries(perl, view, &head, follow, data);
+		perl_walk_entries(walk, &head);
 		return;
 	case PERL_PVCV:
-		perl_visit_variables(perl, view, address, 0, 0, follow, data);
+		walk_variables(walk, address, 0, 0);
 		return;
 	default:
 		break;
 	}
 	link.target = head.value;
 	if ((head.flags & PERL_ROK) && !(head.flags & PERL_WEAK))
-		follow_head(perl, &link, follow, data);
+		follow_head(walk, &link);
 	else
-		perl_visit_slots(perl, view, address, follow, data);
+		perl_walk_slots(walk, address);
 }
 
 uint64_t perl_key_of_code(const struct perl *perl, struct view *view, uint64_t code,
@@ -296,13 +348,4 @@ bool perl_visit_calls(const struct perl *perl, const struct perl_interpreter *in
 						 .depth = 1,
 						 .kind = "main program" });
 	return true;
-}
-
-uint32_t perl_statement_number(struct view *view, uint64_t statement)
-{
-	enum { NUMBER = 60 };
-	uint32_t number;
-
-	return statement && view_read(view, statement + NUMBER, &number, sizeof(number)) ? number
-											 : 0;
 }

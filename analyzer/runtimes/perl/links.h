@@ -21,21 +21,18 @@ enum perl_link_kind {
 	LINK_SLOT,     /* of a glob */
 };
 
+extern const struct object_step perl_steps[]; /* by kind */
+
 /* A link's name is of a slot; which, the address of a key (HEK) or of a variable's name. */
-void perl_walk_links(struct perl *perl, struct view *view, uint64_t address,
-		     object_link_visitor *follow, void *data);
+void perl_walk_value(struct object_walk *walk, uint64_t address);
 
-/* Visit the variables of CODE in the depth-th call of it; 0: in any. number: see below. */
-void perl_visit_variables(struct perl *perl, struct view *view, uint64_t code, uint64_t depth,
-			  uint32_t number, object_link_visitor *follow, void *data);
+/* Walk the slots of a glob, the entries of a hash. */
+void perl_walk_slots(struct object_walk *walk, uint64_t glob);
+void perl_walk_entries(struct object_walk *walk, const struct perl_head *head);
 
-/* Visit the slots of a glob. */
-void perl_visit_slots(struct perl *perl, struct view *view, uint64_t glob,
-		      object_link_visitor *follow, void *data);
-
-/* Visit the entries of a hash. */
-void perl_visit_entries(struct perl *perl, struct view *view, const struct perl_head *head,
-			object_link_visitor *follow, void *data);
+/* The variable of that name in a package: its slot begins with that letter. 0: there is none. */
+uint64_t perl_find_variable(struct perl *perl, const struct perl_head *stash, const char *name,
+			    char slot);
 
 /* The key (HEK) that is its name, and the package that it is in; 0: it has none. */
 uint64_t perl_key_of_code(const struct perl *perl, struct view *view, uint64_t code,
@@ -45,9 +42,8 @@ uint64_t perl_key_of_code(const struct perl *perl, struct view *view, uint64_t c
 void perl_tell_code(const struct perl *perl, struct view *view, uint64_t code, char *ret,
 		    size_t size);
 
-/* Visit the values that are names of what a package is derived from; perhaps also its own. */
-void perl_visit_base_names(struct perl *perl, uint64_t stash, object_link_visitor *follow,
-			   void *data);
+/* Walk the values that are names of what a package is derived from; perhaps also its own. */
+void perl_walk_base_names(struct object_walk *walk, uint64_t stash);
 
 struct perl_call {
 	uint64_t code;	    /* 0: the main program */
@@ -60,5 +56,5 @@ struct perl_call {
 bool perl_visit_calls(const struct perl *perl, const struct perl_interpreter *interpreter,
 		      void (*visit)(void *data, const struct perl_call *call), void *data);
 
-/* The number of the statement, by which variables are in scope; 0: not known. */
-uint32_t perl_statement_number(struct view *view, uint64_t statement);
+/* Walk the variables of a call that are in scope at its statement. */
+void perl_walk_call(struct object_walk *walk, const struct perl_call *call);

@@ -11,14 +11,14 @@
 
 enum { MOST_TEXT = 128 };
 
-struct error *perl_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-			       object_link_visitor *visit, void *data)
-{
-	struct view view = { space->image };
+const struct object_step perl_steps[] = {
+	[LINK_SLOT] = { "->*{@}" },
+	[LINK_VARIABLE] = { "->(my @)" },
+};
 
-	perl_walk_links((struct perl *)space, &view, allocation_start(space->index, id), visit,
-			data);
-	return NULL;
+void perl_walk_links(struct object_walk *walk, allocation_id id)
+{
+	perl_walk_value(walk, allocation_start(walk->space->index, id));
 }
 
 /* The state of a path. */
@@ -105,8 +105,6 @@ static bool read_name(struct view *view, uint64_t address, char *ret, size_t siz
 
 bool perl_tell_step(struct object_path *path, const struct object_link *link)
 {
-	char name[MOST_TEXT];
-
 	if (path->is_first && strpbrk(path->text, "@%"))
 		path->state = IS_AGGREGATE;
 	if (link->kind == LINK_ITEM) {
@@ -117,12 +115,10 @@ bool perl_tell_step(struct object_path *path, const struct object_link *link)
 		add_key(path, link->which);
 	} else if (link->kind == LINK_REFERENT) {
 		add_referent(path);
-	} else if (link->kind == LINK_SLOT) {
-		path_add(path, "->*{%s}", link->name);
-		path->state &= ~(unsigned int)IS_SUBSCRIPT;
 	} else {
-		path_add(path, "->(my %s)",
-			 read_name(&path->view, link->which, name, sizeof(name)) ? name : "?");
+		if (link->kind == LINK_VARIABLE &&
+		    !read_name(&path->view, link->which, path->name, sizeof(path->name)))
+			path->name[0] = '\0';
 		path->state &= ~(unsigned int)IS_SUBSCRIPT;
 	}
 	return true;
@@ -176,11 +172,13 @@ static void gather_code(struct gathering *gathering, uint64_t reference)
 static bool gather_glob(void *data, const struct object_link *link)
 {
 	struct gathering *gathering = data;
+	struct object_walk walk;
 
 	if (!perl_read_key(&gathering->view, link->which, gathering->key, sizeof(gathering->key)) ||
 	    text_run(gathering->key, strlen(gathering->key)) != strlen(gathering->key))
 		return false;
-	perl_visit_slots(gathering->perl, &gathering->view, link->target, gather_slot, gathering);
+	walk = object_walk_begin(&gathering->perl->space, gather_slot, gathering);
+	perl_walk_slots(&walk, link->target);
 	gather_code(gathering, link->target);
 	return gathering->error != NULL;
 }
@@ -189,19 +187,20 @@ static void gather_packages(struct gathering *gathering)
 {
 	struct perl *perl = gathering->perl;
 	uint32_t stash = address_map_find(&perl->space.classes.places, KIND_STASH);
-	struct view heads = { perl->space.image };
+	struct object_walk walk = object_walk_begin(&perl->space, gather_glob, gathering);
 	struct perl_head head;
 
+	walk.steps = perl->space.steps;
 	for (size_t i = 0; i < perl->parts.count && !gathering->error; i++) {
 		uint64_t address;
 
 		if (object_classes_get(&perl->space.classes, (allocation_id)i) != stash + 1)
 			continue;
 		address = allocation_start(perl->space.index, (allocation_id)i);
-		if (perl_read_head(&heads, address, &head) &&
+		if (perl_read_head(&walk.view, address, &head) &&
 		    perl_read_package(perl, &gathering->view, address, gathering->package,
 				      sizeof(gathering->package)))
-			perl_visit_entries(perl, &heads, &head, gather_glob, gathering);
+			perl_walk_entries(&walk, &head);
 	}
 }
 
@@ -219,14 +218,13 @@ static bool gather_variable(void *data, const struct object_link *link)
 static void gather_call(void *data, const struct perl_call *call)
 {
 	struct gathering *gathering = data;
-	struct view view = { gathering->perl->space.image };
+	struct object_walk walk =
+		object_walk_begin(&gathering->perl->space, gather_variable, gathering);
 	char name[PERL_MOST_NAME - sizeof("(): ")];
 
-	perl_tell_code(gathering->perl, &view, call->code, name, sizeof(name));
+	perl_tell_code(gathering->perl, &walk.view, call->code, name, sizeof(name));
 	snprintf(gathering->key, sizeof(gathering->key), "%s%s", name, name[0] ? "(): " : "");
-	perl_visit_variables(gathering->perl, &view, call->code, call->depth,
-			     perl_statement_number(&view, call->statement), gather_variable,
-			     gathering);
+	perl_walk_call(&walk, call);
 }
 
 /* The table of the keys that hashes share (PL_strtab). No program gets there. */

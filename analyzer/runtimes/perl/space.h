@@ -139,5 +139,5 @@ DECLARE_SLOTS(runtime, PERL_SLOTS);
 #define PERL_CALL_SLOTS perl, visit_frames, find_exception
 DECLARE_SLOTS(runtime_calls, PERL_CALL_SLOTS);
 #define PERL_LINK_SLOTS \
-	perl, find_globals, find_locals, visit_links, tell_step, referent, read_value, whole
+	perl, find_globals, find_locals, walk_links, tell_step, referent, read_value, whole
 DECLARE_SLOTS(runtime_links, PERL_LINK_SLOTS);

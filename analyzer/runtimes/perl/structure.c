@@ -83,6 +83,7 @@ static bool keep_base(void *data, const struct object_link *link)
 static void keep_package(struct structure *structure, const struct perl_head *head,
 			 const struct perl_hash *hash, uint64_t address)
 {
+	struct object_walk walk;
 	char name[PERL_MOST_NAME];
 	uint64_t key;
 	int32_t names;
@@ -95,8 +96,10 @@ static void keep_package(struct structure *structure, const struct perl_head *he
 		return;
 	if (names == 0 || view_word(&structure->keeper.view, key, &key))
 		keep_key(structure, key);
-	perl_visit_entries(structure->perl, &structure->keeper.view, head, keep_key_of, structure);
-	perl_visit_base_names(structure->perl, address, keep_base, structure);
+	walk = object_walk_begin(&structure->perl->space, keep_key_of, structure);
+	perl_walk_entries(&walk, head);
+	walk = object_walk_begin(&structure->perl->space, keep_base, structure);
+	perl_walk_base_names(&walk, address);
 }
 
 static void keep_hash(struct structure *structure, const struct perl_head *head, uint64_t address)
@@ -176,7 +179,6 @@ struct error *perl_visit_structure(struct object_space *space,
 	struct perl *perl = (struct perl *)space;
 	struct structure structure = { { visitor, { space->image }, NULL }, perl };
 
-	perl->space.steps.left = space->image->size;
 	for (size_t i = 0; i < perl->parts.count && !structure.keeper.error; i++) {
 		uint64_t start = allocation_start(space->index, (allocation_id)i);
 

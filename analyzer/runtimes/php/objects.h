@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "analyzer/runtimes/runtime.h"
+#include "analyzer/runtimes/object_links.h"
 
 #define PHP_SLOTS                                                                                 \
 	php, release, find_objects, visit_structure, class_name, visit_bases, may_refer, is_link, \
@@ -11,10 +11,9 @@
 DECLARE_SLOTS(runtime, PHP_SLOTS);
 #define PHP_CALL_SLOTS php, visit_frames, find_exception, visit_code
 DECLARE_SLOTS(runtime_calls, PHP_CALL_SLOTS);
-#define PHP_LINK_SLOTS                                                                            \
-	php, find_globals, find_locals, visit_links, target_of, tell_step, visit_values, item_of, \
-		referent
+#define PHP_LINK_SLOTS php, find_globals, find_locals, walk_links, target_of, tell_step, referent
 DECLARE_SLOTS(runtime_links, PHP_LINK_SLOTS);
+extern const struct object_step php_steps[];
 
 /* Visit the place of the exception that is known, and the code that handles it. */
 struct php;

@@ -23,27 +23,31 @@ enum {
 /* In a link: the key and the number of an element or a dynamic member, or a member's offset. */
 enum link_kind { LINK_SAME, LINK_ELEMENT, LINK_MEMBER, LINK_DYNAMIC, LINK_INSIDE, LINK_VARIABLE };
 
-struct walk {
-	struct php *php;
-	struct view view;
-	object_link_visitor *follow;
-	void *data;
-	struct object_link link;
-	bool is_over;
-	bool with_values; /* that are no objects, too */
+const struct object_step php_steps[] = {
+	[LINK_SAME] = { "", OBJECT_ITEMS_BEHIND },
+	[LINK_INSIDE] = { "->(inside)" },
+	[LINK_VARIABLE] = { "->($@)" },
 };
 
-static void follow(struct walk *walk, uint64_t place)
+struct walk {
+	struct object_walk *links;
+	struct view *view; /* of these */
+	struct php *php;
+	struct object_link link;
+};
+
+/* Returns whether the walk is over. */
+static bool follow(struct walk *walk, uint64_t place)
 {
 	struct php_value value;
+	uint8_t first = walk->links->with_values ? UNDEFINED + 1 : TYPE_STRING;
 
-	if (!walk->is_over && php_read_value(walk->php, &walk->view, place, &value) &&
-	    (walk->with_values ? value.type > UNDEFINED && value.type <= TYPE_REFERENCE
-			       : value.type >= TYPE_STRING && value.type <= TYPE_REFERENCE)) {
-		walk->link.place = place;
-		walk->link.target = value.word;
-		walk->is_over = walk->follow(walk->data, &walk->link);
-	}
+	if (!php_read_value(walk->php, walk->view, place, &value) || value.type < first ||
+	    value.type > TYPE_REFERENCE)
+		return walk->links->is_over;
+	walk->link.place = place;
+	walk->link.target = value.word;
+	return object_walk_follow(walk->links, &walk->link);
 }
 
 static bool follow_item(void *data, const struct php_item *item)
@@ -52,14 +56,13 @@ static bool follow_item(void *data, const struct php_item *item)
 	uint8_t type;
 
 	/* A table that an object was asked for has what its class declares, too. */
-	if (walk->with_values && walk->link.kind == LINK_DYNAMIC &&
-	    view_read(&walk->view, item->place + WORD, &type, 1) &&
+	if (walk->links->with_values && walk->link.kind == LINK_DYNAMIC &&
+	    view_read(walk->view, item->place + WORD, &type, 1) &&
 	    type == walk->php->engine.layout->indirect)
 		return false;
 	walk->link.which = item->key;
 	walk->link.number = item->number;
-	follow(walk, item->place);
-	return walk->is_over;
+	return follow(walk, item->place);
 }
 
 /* Walk the words of C code in a range, without what is from start to end. */
@@ -69,11 +72,11 @@ static void walk_words(struct walk *walk, allocation_id id, struct memory_range 
 	const struct allocation_index *index = walk->php->space.index;
 	uint64_t at = range.start, last = range.end, word;
 
-	for (; at < last && last - at >= WORD && !walk->is_over; at += WORD) {
+	for (; at < last && last - at >= WORD && !walk->links->is_over; at += WORD) {
 		uint32_t class;
 		allocation_id target;
 
-		if ((at >= start && at < end) || !view_word(&walk->view, at, &word) || !word)
+		if ((at >= start && at < end) || !view_word(walk->view, at, &word) || !word)
 			continue;
 		target = allocation_find(index, word);
 		class = target == NO_ALLOCATION ? 0 : php_class_at(walk->php, target);
@@ -83,7 +86,7 @@ static void walk_words(struct walk *walk, allocation_id id, struct memory_range 
 			continue;
 		walk->link.place = at;
 		walk->link.target = word;
-		walk->is_over = walk->follow(walk->data, &walk->link);
+		object_walk_follow(walk->links, &walk->link);
 	}
 }
 
@@ -122,8 +125,8 @@ static void walk_inside(struct walk *walk, allocation_id id, uint64_t start, uin
 		else
 			high = middle;
 	}
-	for (; low < php->inner.count && php->inner.items[low].owner == own && !walk->is_over &&
-	       budget_take(&php->space.steps);
+	for (; low < php->inner.count && php->inner.items[low].owner == own &&
+	       !walk->links->is_over && budget_take(&php->space.steps);
 	     low++)
 		walk_words(walk, id,
 			   allocation_range_near(php->space.index, php->inner.items[low].id, &hint),
@@ -152,18 +155,18 @@ static void walk_object(struct walk *walk, allocation_id id, uint64_t address)
 	uint64_t end = allocation_start(walk->php->space.index, id) +
 		       allocation_size(walk->php->space.index, id);
 	struct php_object object;
-	uint32_t count = php_count_members(&walk->view, address, end, &object);
+	uint32_t count = php_count_members(walk->view, address, end, &object);
 
 	if (!object.class_entry)
 		return;
 	walk->link.kind = LINK_MEMBER;
-	for (uint32_t i = 0; i < count && !walk->is_over; i++) {
+	for (uint32_t i = 0; i < count && !walk->links->is_over; i++) {
 		walk->link.number = MEMBERS + (uint64_t)PHP_VALUE * i;
 		follow(walk, members + (uint64_t)PHP_VALUE * i);
 	}
 	walk->link.kind = LINK_DYNAMIC;
-	if (!walk->is_over)
-		php_visit_items(walk->php, &walk->view, object.table, follow_item, walk);
+	if (!walk->links->is_over)
+		php_visit_items(walk->php, walk->view, object.table, follow_item, walk);
 	walk_inside(walk, id, address, members + (uint64_t)PHP_VALUE * count);
 }
 
@@ -174,53 +177,28 @@ uint64_t php_target_of(const struct object_space *space, allocation_id id)
 	return allocation_start(space->index, id) + php_offset_of(php, php_class_at(php, id));
 }
 
-static void walk_value(struct walk *walk, allocation_id id)
+void php_walk_links(struct object_walk *links, allocation_id id)
 {
-	struct php *php = walk->php;
+	struct php *php = (struct php *)links->space;
+	struct walk walk = { links, &links->view, php, { .kind = LINK_SAME } };
 	uint32_t class = php_class_at(php, id);
 	uint64_t address = php_target_of(&php->space, id);
 
-	if (class == PHP_REFERENCE) {
-		follow(walk, address + WORD);
-	} else if (class == PHP_ARRAY) {
-		walk->link.kind = LINK_ELEMENT;
-		php_visit_items(php, &walk->view, address, follow_item, walk);
-	} else if (class >= PHP_KINDS) {
-		walk_object(walk, id, address);
-	}
-}
-
-struct error *php_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-			      object_link_visitor *visit, void *data)
-{
-	struct walk walk = {
-		(struct php *)space, { space->image }, visit, data, { .kind = LINK_SAME }
-	};
-
-	walk_value(&walk, id);
-	return NULL;
-}
-
-struct error *php_visit_values(struct object_space *space, allocation_id id,
-			       object_link_visitor *visit, void *data)
-{
-	struct php *php = (struct php *)space;
-	struct walk walk = { .php = php,
-			     .view = { space->image },
-			     .follow = visit,
-			     .data = data,
-			     .link = { .kind = LINK_SAME },
-			     .with_values = true };
+	struct budget before = php->space.steps;
 
 	if (!php->engine.layout)
-		return NULL;
-	walk_value(&walk, id);
-	return NULL;
-}
-
-int php_item_of(const struct object_link *link)
-{
-	return link->kind == LINK_SAME ? OBJECT_ITEMS_BEHIND : OBJECT_ITEM;
+		return;
+	php->space.steps = links->steps;
+	if (class == PHP_REFERENCE) {
+		follow(&walk, address + WORD);
+	} else if (class == PHP_ARRAY) {
+		walk.link.kind = LINK_ELEMENT;
+		php_visit_items(php, walk.view, address, follow_item, &walk);
+	} else if (class >= PHP_KINDS) {
+		walk_object(&walk, id, address);
+	}
+	links->steps = php->space.steps;
+	php->space.steps = before;
 }
 
 static void read_array(struct view *view, uint64_t address, struct object_value *ret)
@@ -350,10 +328,6 @@ bool php_tell_step(struct object_path *path, const struct object_link *link)
 		add_member(path, link->number);
 	else if (link->kind == LINK_DYNAMIC)
 		add_dynamic(path, link);
-	else if (link->kind == LINK_INSIDE)
-		path_add(path, "->(inside)");
-	else if (link->kind == LINK_VARIABLE)
-		path_add(path, "->($%s)", link->name);
 	return true;
 }
 

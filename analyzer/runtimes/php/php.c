@@ -15,7 +15,7 @@ const struct runtime runtime_php = {
 	.counts_words = true,
 	FILL_SLOTS(PHP_SLOTS),
 	.calls = &(const struct runtime_calls){ FILL_SLOTS(PHP_CALL_SLOTS) },
-	.links = &(const struct runtime_links){ FILL_SLOTS(PHP_LINK_SLOTS),
+	.links = &(const struct runtime_links){ FILL_SLOTS(PHP_LINK_SLOTS), .steps = php_steps,
 						.read_value = php_read_value_of },
 };
 

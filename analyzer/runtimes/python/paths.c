@@ -68,67 +68,74 @@ enum link_kind {
 	LINK_CLASS,
 };
 
-/* A link's which is the key's address, the number, or the offset; its name, that of a variable. */
-/* Goes over the links of objects until follow() returns true. */
-struct walk {
-	struct python *python;
-	struct view view;
-	object_link_visitor *follow;
-	void *data;
-	struct budget steps; /* in a damaged core, all lists may share their items */
-	bool is_over;
-	struct error *error;
+const struct object_step python_steps[] = {
+	[LINK_ATTRIBUTES] = { .item = OBJECT_ITEMS_BEHIND },
+	[LINK_KEYS] = { ".keys()", OBJECT_KEY },
+	[LINK_ITEM] = { "[#]" },
+	[LINK_ELEMENT] = { "{...}" },
+	[LINK_VARIABLE] = { ".f_locals['@']" },
+	[LINK_AWAITED] = { ".cr_await" },
+	[LINK_FLAT] = { ".flat[#]" },
+	[LINK_QUEUED] = { ".<items>[#]" },
+	[LINK_CLASS] = { ".__class__", OBJECT_NO_ITEM },
 };
 
-static struct walk walk_begin(struct python *python, object_link_visitor *follow, void *data)
+static struct python *python_of(struct object_space *space)
 {
-	enum { MOST_STEPS = 1 << 25 };
-
-	return (struct walk){ python, { python->space.image }, follow, data, { MOST_STEPS } };
+	return (struct python *)space;
 }
 
-static void emit_link(struct walk *walk, const struct object_link *link)
+/* which: the key's address; number: also the offset of a word. */
+static void emit(struct object_walk *walk, enum link_kind kind, uint64_t place, uint64_t target,
+		 uint64_t which, uint64_t number)
 {
-	if (!walk->is_over && link->target != 0)
-		walk->is_over = walk->follow(walk->data, link);
-	walk->is_over = walk->is_over || !budget_take(&walk->steps);
+	if (target & ~TAG)
+		object_walk_follow(
+			walk, &(struct object_link){ kind, target & ~TAG, place, which, number });
 }
 
-static void emit(struct walk *walk, enum link_kind kind, uint64_t place, uint64_t target,
-		 uint64_t which)
+/* Words in a row. */
+static void walk_row(struct object_walk *walk, enum link_kind kind, uint64_t first, uint64_t count,
+		     uint64_t step)
 {
-	emit_link(walk, &(struct object_link){ kind, target & ~TAG, place, which });
+	uint64_t word;
+
+	for (uint64_t i = 0; i < count && object_walk_step(walk); i++) {
+		if (!view_word(&walk->view, first + step * i, &word))
+			return;
+		emit(walk, kind, first + step * i, word, 0, i);
+	}
 }
 
-static void walk_entries(struct walk *walk, const struct python_entries *entries)
+static void walk_entries(struct object_walk *walk, const struct python_entries *entries)
 {
-	for (uint64_t i = 0; i < entries->count && !walk->is_over; i++) {
+	for (uint64_t i = 0; i < entries->count && object_walk_step(walk); i++) {
 		uint64_t place = entries->first_key + i * entries->step, pair[2];
 
 		if (!view_read(&walk->view, place, pair, sizeof(pair)))
 			return;
 		if (pair[1] != 0)
-			emit(walk, LINK_KEY, place + WORD, pair[1], pair[0]);
+			emit(walk, LINK_KEY, place + WORD, pair[1], pair[0], 0);
 		if (pair[1] != 0)
-			emit(walk, LINK_KEYS, place, pair[0], 0);
+			emit(walk, LINK_KEYS, place, pair[0], 0, 0);
 	}
 }
 
 /* Values begin with how many they are from 3.13 on. */
-static void walk_values(struct walk *walk, enum link_kind kind,
+static void walk_values(struct object_walk *walk, enum link_kind kind,
 			const struct python_entries *entries, uint64_t values)
 {
 	uint64_t value, key;
 
-	if (walk->python->values_are_counted)
+	if (python_of(walk->space)->values_are_counted)
 		values += WORD;
-	for (uint64_t i = 0; i < entries->count && !walk->is_over; i++)
+	for (uint64_t i = 0; i < entries->count && object_walk_step(walk); i++)
 		if (view_word(&walk->view, values + WORD * i, &value) && value != 0 &&
 		    view_word(&walk->view, entries->first_key + i * entries->step, &key))
-			emit(walk, kind, values + WORD * i, value, key);
+			emit(walk, kind, values + WORD * i, value, key, 0);
 }
 
-static void walk_dict(struct walk *walk, uint64_t dict)
+static void walk_dict(struct object_walk *walk, uint64_t dict)
 {
 	struct python_entries entries;
 	uint64_t table, values;
@@ -143,36 +150,26 @@ static void walk_dict(struct walk *walk, uint64_t dict)
 		walk_entries(walk, &entries);
 }
 
-static void walk_items(struct walk *walk, uint64_t object, bool is_list)
+static void walk_items(struct object_walk *walk, uint64_t object, bool is_list)
 {
-	uint64_t first = object + ITEMS, count, item;
+	uint64_t first = object + ITEMS, count;
 
-	if (!view_word(&walk->view, object + LENGTH, &count) || count > MOST_ITEMS ||
-	    (is_list && !view_word(&walk->view, first, &first)))
-		return;
-	for (uint64_t i = 0; i < count && !walk->is_over; i++) {
-		if (!view_word(&walk->view, first + WORD * i, &item))
-			return;
-		emit(walk, LINK_ITEM, first + WORD * i, item, i);
-	}
+	if (view_word(&walk->view, object + LENGTH, &count) && count <= MOST_ITEMS &&
+	    (!is_list || view_word(&walk->view, first, &first)))
+		walk_row(walk, LINK_ITEM, first, count, WORD);
 }
 
-static void walk_set(struct walk *walk, uint64_t set)
+static void walk_set(struct object_walk *walk, uint64_t set)
 {
-	uint64_t mask, table, element;
+	uint64_t mask, table;
 
-	if (!view_word(&walk->view, set + SET_MASK, &mask) || mask > MOST_ITEMS ||
-	    !view_word(&walk->view, set + SET_TABLE, &table))
-		return;
-	for (uint64_t i = 0; i <= mask && !walk->is_over; i++) {
-		if (!view_word(&walk->view, table + 2 * WORD * i, &element))
-			return;
-		emit(walk, LINK_ELEMENT, table + 2 * WORD * i, element, 0);
-	}
+	if (view_word(&walk->view, set + SET_MASK, &mask) && mask <= MOST_ITEMS &&
+	    view_word(&walk->view, set + SET_TABLE, &table))
+		walk_row(walk, LINK_ELEMENT, table, mask + 1, 2 * WORD);
 }
 
 /* Blocks of 64 items, each between links to the one before and the next. */
-static void walk_deque(struct walk *walk, uint64_t deque)
+static void walk_deque(struct object_walk *walk, uint64_t deque)
 {
 	enum { BLOCK_ITEMS = 64 };
 	uint64_t count, block, at, item;
@@ -181,10 +178,10 @@ static void walk_deque(struct walk *walk, uint64_t deque)
 	    !view_word(&walk->view, deque + BLOCKS, &block) ||
 	    !view_word(&walk->view, deque + FIRST_ITEM, &at) || at >= BLOCK_ITEMS)
 		return;
-	for (uint64_t i = 0; i < count && !walk->is_over; i++) {
+	for (uint64_t i = 0; i < count && object_walk_step(walk); i++) {
 		if (!view_word(&walk->view, block + WORD * (1 + at), &item))
 			return;
-		emit(walk, LINK_ITEM, block + WORD * (1 + at), item, i);
+		emit(walk, LINK_ITEM, block + WORD * (1 + at), item, 0, i);
 		if (++at < BLOCK_ITEMS)
 			continue;
 		at = 0;
@@ -193,13 +190,14 @@ static void walk_deque(struct walk *walk, uint64_t deque)
 	}
 }
 
-static bool is_dict(struct walk *walk, uint64_t object)
+static bool is_dict(struct object_walk *walk, uint64_t object)
 {
 	return python_has_flag(&walk->view, object, DICT);
 }
 
 /* Attributes without a dict: values that the word before an object leads to, or in the object. */
-static void walk_attributes(struct walk *walk, const struct python_type *type, uint64_t values)
+static void walk_attributes(struct object_walk *walk, const struct python_type *type,
+			    uint64_t values)
 {
 	struct python_entries entries;
 	uint64_t keys;
@@ -210,7 +208,7 @@ static void walk_attributes(struct walk *walk, const struct python_type *type, u
 }
 
 /* Walk the words before the object, without the collector's links. */
-static void walk_head(struct walk *walk, const struct python_type *type, uint64_t start,
+static void walk_head(struct object_walk *walk, const struct python_type *type, uint64_t start,
 		      uint64_t object)
 {
 	for (uint64_t at = start; at + LINKS < object; at += WORD) {
@@ -219,19 +217,19 @@ static void walk_head(struct walk *walk, const struct python_type *type, uint64_
 		if (!view_word(&walk->view, at, &word))
 			return;
 		if (is_dict(walk, word))
-			emit(walk, LINK_ATTRIBUTES, at, word, 0);
+			emit(walk, LINK_ATTRIBUTES, at, word, 0, 0);
 		else if (type->flags & TYPE_MANAGED_DICT)
 			walk_attributes(walk, type, word);
 	}
 }
 
 /* The dict at that offset of an object has its attributes. */
-static void walk_attribute_dict(struct walk *walk, uint64_t object, uint64_t offset)
+static void walk_attribute_dict(struct object_walk *walk, uint64_t object, uint64_t offset)
 {
 	uint64_t dict;
 
 	if (view_word(&walk->view, object + offset, &dict) && is_dict(walk, dict))
-		emit(walk, LINK_ATTRIBUTES, object + offset, dict, 0);
+		emit(walk, LINK_ATTRIBUTES, object + offset, dict, 0, 0);
 }
 
 /* Up to 3.10 the names of its classes have no module. */
@@ -248,20 +246,20 @@ static bool is_of_contexts(const char *class, const char *name)
  * Behind its size, an allocation may have anything; a frame in it has its variables. What a context
  * variable has behind its default is a value that only contexts hold.
  */
-static void walk_words(struct walk *walk, const struct python_type *type, uint64_t object)
+static void walk_words(struct object_walk *walk, const struct python_type *type, uint64_t object)
 {
 	bool is_variable = type->name && is_of_contexts(type->name, "ContextVar");
 	uint64_t size = type->kind == PYTHON_GENERATOR
-				? python_frames_start(&walk->python->threads, type)
+				? python_frames_start(&python_of(walk->space)->threads, type)
 				: type->size;
 
 	size = is_variable ? MIN(size, ITEMS + WORD) : size;
-	for (uint64_t at = 2 * WORD; at + WORD <= size && !walk->is_over; at += WORD) {
+	for (uint64_t at = 2 * WORD; at + WORD <= size && object_walk_step(walk); at += WORD) {
 		uint64_t word;
 
 		if (!view_word(&walk->view, object + at, &word))
 			return;
-		emit(walk, LINK_WORD, object + at, word, at);
+		emit(walk, LINK_WORD, object + at, word, 0, at);
 	}
 }
 
@@ -272,8 +270,9 @@ static bool is_named(const struct python_type *type, const char *name)
 
 static void emit_variable(void *data, const struct runtime_local *local)
 {
-	emit_link(data,
-		  &(struct object_link){ LINK_VARIABLE, local->address, .name = local->name });
+	if (local->address)
+		object_walk_follow(data, &(struct object_link){ LINK_VARIABLE, local->address,
+								.name = local->name });
 }
 
 /* How programs get from such an object to its frame; NULL: it has none. */
@@ -286,34 +285,31 @@ static const char *frame_attribute(const struct python_type *type)
 						   : NULL;
 }
 
-static void walk_frame(struct walk *walk, const struct python_type *type, uint64_t object,
+static void walk_frame(struct object_walk *walk, const struct python_type *type, uint64_t object,
 		       uint64_t size)
 {
 	const struct frame_visitor visitor = { walk, NULL, emit_variable };
+	struct python_threads *threads = &python_of(walk->space)->threads;
+	struct python_types *types = &python_of(walk->space)->types;
 
 	if (type->kind == PYTHON_FRAME) {
-		walk->error = python_frames_visit_object(&walk->python->threads,
-							 &walk->python->types, object, &visitor);
+		walk->error = python_frames_visit_object(threads, types, object, &visitor);
 		return;
 	}
 	if (is_named(type, "coroutine"))
-		emit(walk, LINK_AWAITED, 0,
-		     python_frames_awaited(&walk->python->threads, &walk->python->types, object,
-					   size),
+		emit(walk, LINK_AWAITED, 0, python_frames_awaited(threads, types, object, size), 0,
 		     0);
-
-	walk->error = python_frames_visit_suspended(&walk->python->threads, &walk->python->types,
-						    object, size, &visitor);
+	walk->error = python_frames_visit_suspended(threads, types, object, size, &visitor);
 }
 
 /*
  * Include/internal/pycore_hamt.h: a node has a key and its value in turn, or null and another node
  * instead of both; or nodes alone, 32. Any other object has none of these.
  */
-static void walk_mapping(struct walk *walk, uint64_t node, unsigned int depth)
+static void walk_mapping(struct object_walk *walk, uint64_t node, unsigned int depth)
 {
 	enum { MOST_DEPTH = 8, SLOTS = 32, PAIRS = 32 };
-	const char *name = python_class_at(walk->python, &walk->view, node);
+	const char *name = python_class_at(python_of(walk->space), &walk->view, node);
 	bool is_array = name && strcmp(name, "hamt_array_node") == 0;
 	uint64_t place = node + (is_array ? LENGTH : PAIRS), count = SLOTS, value;
 	uint64_t key = 0;
@@ -321,20 +317,21 @@ static void walk_mapping(struct walk *walk, uint64_t node, unsigned int depth)
 	if (!name || strncmp(name, "hamt_", 5) != 0 || depth > MOST_DEPTH ||
 	    (!is_array && !view_word(&walk->view, node + LENGTH, &count)))
 		return;
-	for (uint64_t i = 0; i < count && i < 2 * SLOTS && !walk->is_over; i++, place += WORD) {
+	for (uint64_t i = 0; i < count && i < 2 * SLOTS && object_walk_step(walk);
+	     i++, place += WORD) {
 		if (!view_word(&walk->view, place, &value))
 			return;
 		if (!is_array && i % 2 == 0)
 			key = value;
 		else if (key)
-			emit(walk, LINK_KEY, place, value, key);
+			emit(walk, LINK_KEY, place, value, key, 0);
 		else if (value)
 			walk_mapping(walk, value, depth + 1);
 	}
 }
 
 /* A context has the mapping, which has the root of its nodes. */
-static void walk_context(struct walk *walk, uint64_t context)
+static void walk_context(struct object_walk *walk, uint64_t context)
 {
 	enum { MAPPING = 24, ROOT = 16 };
 	uint64_t mapping, root;
@@ -348,7 +345,7 @@ static void walk_context(struct walk *walk, uint64_t context)
  * numpy/ndarraytypes.h: | data | int dimensions | their lengths | strides | base | type |. What has
  * no base has its data for itself, without gaps.
  */
-static void walk_array(struct walk *walk, uint64_t array)
+static void walk_array(struct object_walk *walk, uint64_t array)
 {
 	enum { DATA, DIMENSIONS, LENGTHS, BASE = 4, KIND, WORDS };
 	enum { MOST_DIMENSIONS = 64, NUMBER = 28, OBJECTS = 17 };
@@ -364,15 +361,11 @@ static void walk_array(struct walk *walk, uint64_t array)
 					 length <= MOST_ITEMS
 				 ? length
 				 : 0;
-	for (uint64_t i = 0; i < count && i < MOST_ITEMS && !walk->is_over; i++) {
-		if (!view_word(&walk->view, words[DATA] + WORD * i, &length))
-			return;
-		emit(walk, LINK_FLAT, words[DATA] + WORD * i, length, i);
-	}
+	walk_row(walk, LINK_FLAT, words[DATA], MIN(count, MOST_ITEMS), WORD);
 }
 
 /* Modules/_queuemodule.c from 3.13 on: a ring; before, a list is one of the object's words. */
-static void walk_queue(struct walk *walk, uint64_t queue)
+static void walk_queue(struct object_walk *walk, uint64_t queue)
 {
 	enum { NEXT, FIRST, RING, ROOM, COUNT, WORDS };
 	uint64_t words[WORDS], place, item;
@@ -380,15 +373,15 @@ static void walk_queue(struct walk *walk, uint64_t queue)
 	if (!view_read(&walk->view, queue + ITEMS, words, sizeof(words)) ||
 	    words[COUNT] > words[ROOM] || words[FIRST] >= words[ROOM])
 		return;
-	for (uint64_t i = 0; i < words[COUNT] && !walk->is_over; i++) {
+	for (uint64_t i = 0; i < words[COUNT] && object_walk_step(walk); i++) {
 		place = words[RING] + WORD * ((words[FIRST] + i) % words[ROOM]);
 		if (!view_word(&walk->view, place, &item))
 			return;
-		emit(walk, LINK_QUEUED, place, item, i);
+		emit(walk, LINK_QUEUED, place, item, 0, i);
 	}
 }
 
-static void walk_contents(struct walk *walk, const struct python_type *type, uint64_t object)
+static void walk_contents(struct object_walk *walk, const struct python_type *type, uint64_t object)
 {
 	if (type->flags & DICT)
 		walk_dict(walk, object);
@@ -407,11 +400,12 @@ static void walk_contents(struct walk *walk, const struct python_type *type, uin
 }
 
 /* Types may move meanwhile. */
-static void walk_object(struct walk *walk, allocation_id id)
+void python_walk_links(struct object_walk *walk, allocation_id id)
 {
-	const struct python_type copy = *python_type_of(walk->python, id), *type = &copy;
-	const struct allocation_index *index = walk->python->space.index;
-	uint64_t object = python_object_at(walk->python, id), start = allocation_start(index, id);
+	const struct python_type copy = *python_type_of(python_of(walk->space), id), *type = &copy;
+	const struct allocation_index *index = walk->space->index;
+	uint64_t object = python_object_at(python_of(walk->space), id),
+		 start = allocation_start(index, id);
 	uint64_t dict_offset = 0;
 
 	if (type->flags & WITHOUT_LINKS)
@@ -431,7 +425,7 @@ static void walk_object(struct walk *walk, allocation_id id)
 		walk_attributes(walk, type, object + type->size);
 	if (!(type->flags & TUPLE))
 		walk_words(walk, type, object);
-	emit(walk, LINK_CLASS, object + TYPE, type->address, 0);
+	emit(walk, LINK_CLASS, object + TYPE, type->address, 0, 0);
 }
 
 uint64_t python_target_of(const struct object_space *space, allocation_id id)
@@ -439,29 +433,11 @@ uint64_t python_target_of(const struct object_space *space, allocation_id id)
 	return python_object_at((const struct python *)space, id);
 }
 
-struct error *python_visit_links(struct object_space *space, allocation_id id, struct budget *steps,
-				 object_link_visitor *visit, void *data)
-{
-	struct walk walk = walk_begin((struct python *)space, visit, data);
-
-	if (steps)
-		walk.steps = *steps;
-	walk_object(&walk, id);
-	if (steps)
-		*steps = walk.steps;
-	return walk.error;
-}
-
 /* The state of a path, which ends in ".__dict__" then; before that, state_used bytes are used. */
 enum {
 	IS_ATTRIBUTE = 1, /* the dict at hand has the attributes of the object before */
 	IS_CLASS = 2,	  /* which is a class */
 };
-
-static struct python *python_of(const struct object_path *path)
-{
-	return (struct python *)path->space;
-}
 
 static bool read_string(const struct python *python, struct view *view, uint64_t object,
 			char ret[static MOST_TEXT])
@@ -482,7 +458,7 @@ const char *python_class_at(struct python *python, struct view *view, uint64_t o
 
 static const char *class_of(struct object_path *path, uint64_t object)
 {
-	const char *name = python_class_at(python_of(path), &path->view, object);
+	const char *name = python_class_at(python_of(path->space), &path->view, object);
 
 	return name ? name : "object";
 }
@@ -497,11 +473,11 @@ static void add_key(struct object_path *path, uint64_t key)
 		path_add(path, "[...]");
 	else if (is_of_contexts(class_name, "ContextVar") &&
 		 view_word(&path->view, key + 2 * WORD, &name) &&
-		 read_string(python_of(path), &path->view, name, text))
+		 read_string(python_of(path->space), &path->view, name, text))
 		path_add(path, "[<ContextVar '%s'>]", text);
 	else if (!python_has_flag(&path->view, key, TUPLE) &&
-		 python_tell_value(&path->view, python_of(path)->string_head, key, class_name, text,
-				   sizeof(text)))
+		 python_tell_value(&path->view, python_of(path->space)->string_head, key,
+				   class_name, text, sizeof(text)))
 		path_add(path, "[%s]", text);
 	else
 		path_add(path, "[<%s>]", class_name);
@@ -522,7 +498,7 @@ static void add_attribute(struct object_path *path, uint64_t name, bool is_class
 	char text[MOST_TEXT];
 
 	path_add(path, is_class && is_descriptor(path) ? ".__dict__['%s']" : ".%s",
-		 read_string(python_of(path), &path->view, name, text) ? text : "?");
+		 read_string(python_of(path->space), &path->view, name, text) ? text : "?");
 }
 
 static bool read_name(struct view *view, uint64_t address, char ret[static MOST_TEXT])
@@ -623,10 +599,10 @@ static bool find_named(struct object_path *path, uint64_t offset, char ret[stati
 		       bool (*find)(struct python *python, struct view *view, uint64_t type,
 				    uint64_t offset, char ret[static MOST_TEXT]))
 {
-	uint64_t type = python_type_of(python_of(path), path->id)->address;
+	uint64_t type = python_type_of(python_of(path->space), path->id)->address;
 
 	for (int i = 0; i < MOST_BASES && type != 0; i++)
-		if (find(python_of(path), &path->view, type, offset, ret))
+		if (find(python_of(path->space), &path->view, type, offset, ret))
 			return true;
 		else if (!view_word(&path->view, type + TYPE_BASE, &type))
 			break;
@@ -684,42 +660,20 @@ static void begin_step(struct object_path *path, const struct object_link *link)
 bool python_tell_step(struct object_path *path, const struct object_link *link)
 {
 	unsigned int before = path->state;
+	struct python *python = python_of(path->space);
 
-	if (is_refused(python_of(path), link))
+	if (is_refused(python, link))
 		return false;
 	begin_step(path, link);
 	if (link->kind == LINK_ATTRIBUTE || (link->kind == LINK_KEY && (before & IS_ATTRIBUTE)))
 		add_attribute(path, link->which, before & IS_CLASS);
 	else if (link->kind == LINK_KEY)
 		add_key(path, link->which);
-	else if (link->kind == LINK_KEYS)
-		path_add(path, ".keys()");
-	else if (link->kind == LINK_ITEM)
-		path_add(path, "[%" PRIu64 "]", link->which);
-	else if (link->kind == LINK_ELEMENT)
-		path_add(path, "{...}");
 	else if (link->kind == LINK_VARIABLE)
-		path_add(path, "%s.f_locals['%s']",
-			 frame_attribute(python_type_of(python_of(path), path->id)), link->name);
-	else if (link->kind == LINK_AWAITED)
-		path_add(path, ".cr_await");
-	else if (link->kind == LINK_FLAT)
-		path_add(path, ".flat[%" PRIu64 "]", link->which);
-	else if (link->kind == LINK_QUEUED)
-		path_add(path, ".<items>[%" PRIu64 "]", link->which);
+		path_add(path, "%s", frame_attribute(python_type_of(python, path->id)));
 	else if (link->kind == LINK_WORD)
-		add_word(path, link->which);
-	else if (link->kind == LINK_CLASS)
-		path_add(path, ".__class__");
+		add_word(path, link->number);
 	return true;
-}
-
-int python_item_of(const struct object_link *link)
-{
-	return link->kind == LINK_ATTRIBUTES ? OBJECT_ITEMS_BEHIND
-	       : link->kind == LINK_KEYS     ? OBJECT_KEY
-	       : link->kind == LINK_CLASS    ? OBJECT_NO_ITEM
-					     : OBJECT_ITEM;
 }
 
 /* Collects named objects: modules, and targets of variables of running functions. */
@@ -783,7 +737,7 @@ static void gather_modules(struct gathering *gathering, allocation_id module)
 {
 	struct python *python = gathering->python;
 	uint64_t object = python_object_at(python, module), text, dict;
-	struct walk walk = walk_begin(python, find_modules, gathering);
+	struct object_walk walk = object_walk_begin(&python->space, find_modules, gathering);
 	char name[MOST_TEXT];
 
 	if (gathering->modules || !view_word(&gathering->view, object + MODULE_NAME, &text) ||
@@ -793,7 +747,7 @@ static void gather_modules(struct gathering *gathering, allocation_id module)
 	walk_dict(&walk, dict);
 	if (!gathering->modules)
 		return;
-	walk = walk_begin(python, gather_module, gathering);
+	walk = object_walk_begin(&python->space, gather_module, gathering);
 	walk_dict(&walk, gathering->modules);
 }
 

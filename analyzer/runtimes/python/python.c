@@ -124,7 +124,8 @@ const struct runtime runtime_python = {
 	.noting = &python_noting,
 	FILL_SLOTS(PYTHON_SLOTS),
 	.calls = &(const struct runtime_calls){ FILL_SLOTS(PYTHON_CALL_SLOTS) },
-	.links = &(const struct runtime_links){ FILL_SLOTS(PYTHON_LINK_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(PYTHON_LINK_SLOTS),
+						.steps = python_steps },
 };
 
 static bool read_list(struct reader *reader, struct memory_range range, const uint64_t *words,

@@ -26,11 +26,11 @@ struct level {
 	uint64_t ep, names, count;
 };
 
-static bool read_level(const struct ruby_walk *walk, struct view *view, uint64_t ep,
+static bool read_level(const struct object_walk *walk, struct view *view, uint64_t ep,
 		       struct level *ret)
 {
 	enum { ISEQ = 8 };
-	const struct ruby *ruby = walk->ruby;
+	const struct ruby *ruby = ruby_of(walk->space);
 	uint64_t env, iseq;
 
 	ret->ep = ep;
@@ -53,29 +53,29 @@ static bool is_hidden(struct view *view, const struct level *levels, size_t coun
 	return false;
 }
 
-static void walk_level(struct ruby_walk *walk, enum ruby_link_kind kind, const struct level *levels,
-		       size_t number)
+static void walk_level(struct object_walk *walk, enum ruby_link_kind kind,
+		       const struct level *levels, size_t number)
 {
 	enum { WORDS_OF_FRAME = 2 };
 	const struct level *level = &levels[number];
 	uint64_t name, value;
 
-	for (uint64_t i = 0; i < level->count && ruby_walk_step(walk); i++)
+	for (uint64_t i = 0; i < level->count && object_walk_step(walk); i++)
 		if (view_word(&walk->view, level->names + WORD * i, &name) &&
 		    view_word(&walk->view, level->ep - WORD * (level->count - i + WORDS_OF_FRAME),
 			      &value) &&
-		    ruby_is_local(&walk->ruby->symbols, ruby_serial(name)) &&
+		    ruby_is_local(&ruby_of(walk->space)->symbols, ruby_serial(name)) &&
 		    !is_hidden(&walk->view, levels, number, name))
 			ruby_walk_emit(walk, kind, value, ruby_serial(name), 0);
 }
 
 /* From the innermost block outwards. */
-static void walk_levels(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t ep)
+static void walk_levels(struct object_walk *walk, enum ruby_link_kind kind, uint64_t ep)
 {
 	struct level levels[MOST_LEVELS];
 	uint64_t flags;
 
-	for (size_t i = 0; i < MOST_LEVELS && ep % WORD == 0 && ruby_walk_step(walk); i++) {
+	for (size_t i = 0; i < MOST_LEVELS && ep % WORD == 0 && object_walk_step(walk); i++) {
 		if (!read_level(walk, &walk->view, ep, &levels[i]))
 			return;
 		walk_level(walk, kind, levels, i);
@@ -87,20 +87,20 @@ static void walk_levels(struct ruby_walk *walk, enum ruby_link_kind kind, uint64
 }
 
 /* Walk the words that are addresses of objects. */
-static void walk_inside(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t start,
+static void walk_inside(struct object_walk *walk, enum ruby_link_kind kind, uint64_t start,
 			uint64_t size)
 {
 	uint64_t word;
 
-	for (uint64_t i = 0; i < size / WORD && i < MOST_WORDS && ruby_walk_step(walk); i++)
+	for (uint64_t i = 0; i < size / WORD && i < MOST_WORDS && object_walk_step(walk); i++)
 		if (view_word(&walk->view, start + WORD * i, &word) && word &&
-		    ruby_slot_flags(&walk->ruby->slots, &walk->view, word))
-			walk->is_over = walk->follow(
-				walk->data, &(struct object_link){ kind, word, start + WORD * i });
+		    ruby_slot_flags(&ruby_of(walk->space)->slots, &walk->view, word))
+			object_walk_follow(walk,
+					   &(struct object_link){ kind, word, start + WORD * i });
 }
 
 /* A block of Ruby; others have no Binding: of C, struct vm_ifunc has data; or a Symbol or Proc. */
-static void walk_block(struct ruby_walk *walk, uint64_t data, bool is_proc)
+static void walk_block(struct object_walk *walk, uint64_t data, bool is_proc)
 {
 	enum { SELF, EP, CODE, KIND, WORDS, OF_C = 1, OF_PROC = 3, DATA_OF_C = 24 };
 	uint64_t words[WORDS];
@@ -112,7 +112,7 @@ static void walk_block(struct ruby_walk *walk, uint64_t data, bool is_proc)
 	if ((uint32_t)words[KIND] == OF_PROC)
 		walk_inside(walk, LINK_INSIDE, data, WORD);
 	if ((uint32_t)words[KIND] != 0 ||
-	    !ruby_is_imemo(ruby_slot_flags(&walk->ruby->slots, &walk->view, words[CODE]),
+	    !ruby_is_imemo(ruby_slot_flags(&ruby_of(walk->space)->slots, &walk->view, words[CODE]),
 			   RUBY_ISEQ))
 		return;
 	ruby_walk_emit(walk, is_proc ? LINK_PROC_SELF : LINK_RECEIVER, words[SELF], 0, 0);
@@ -143,13 +143,13 @@ bool ruby_is_data(const struct ruby *ruby, struct view *view, uint64_t object, c
 	       strcmp(text, name) == 0;
 }
 
-static void emit_local(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+static void emit_local(struct object_walk *walk, const struct ruby_id_item *item, void *data)
 {
 	ruby_walk_emit(walk, LINK_THREAD_LOCAL, item->value, item->serial, 0);
 }
 
 /* True if all keys are names of variables that the table has objects or other values for. */
-static bool is_of_locals(struct ruby_walk *walk, uint64_t address)
+static bool is_of_locals(struct object_walk *walk, uint64_t address)
 {
 	struct ruby_id_table table;
 	struct ruby_id_item item;
@@ -157,10 +157,10 @@ static bool is_of_locals(struct ruby_walk *walk, uint64_t address)
 
 	if (!ruby_read_id_table(&walk->view, address, &table) || table.count == 0)
 		return false;
-	for (uint64_t i = 0; i < table.capacity && ruby_walk_step(walk); i++)
+	for (uint64_t i = 0; i < table.capacity && object_walk_step(walk); i++)
 		if (!view_read(&walk->view, table.items + i * sizeof(item), &item, sizeof(item)) ||
-		    (item.serial &&
-		     !ruby_symbol_text(&walk->ruby->symbols, &walk->view, item.serial, name)))
+		    (item.serial && !ruby_symbol_text(&ruby_of(walk->space)->symbols, &walk->view,
+						      item.serial, name)))
 			return false;
 	return true;
 }
@@ -169,7 +169,7 @@ static bool is_of_locals(struct ruby_walk *walk, uint64_t address)
  * rb_execution_context_t: behind the thread follows the table of its locals. It is within the data
  * of a Fiber; a Thread leads to that of the fiber which it runs.
  */
-static void walk_locals(struct ruby_walk *walk, uint64_t context, uint64_t thread)
+static void walk_locals(struct object_walk *walk, uint64_t context, uint64_t thread)
 {
 	enum { FARTHEST = 16 };
 	uint64_t word;
@@ -182,25 +182,25 @@ static void walk_locals(struct ruby_walk *walk, uint64_t context, uint64_t threa
 }
 
 /* rb_thread_t, vm_core.h: the value of a Thread that has ended stands behind its ThreadGroup. */
-static void walk_thread(struct ruby_walk *walk, uint64_t thread)
+static void walk_thread(struct object_walk *walk, uint64_t thread)
 {
 	uint64_t word;
 
 	for (uint64_t i = 0; i < MOST_WORDS && view_word(&walk->view, thread + WORD * i, &word) &&
-			     ruby_walk_step(walk);
+			     object_walk_step(walk);
 	     i++) {
 		if (word % WORD == 0 && word != 0)
 			walk_locals(walk, word, thread);
-		if (ruby_is_data(walk->ruby, &walk->view, word, "thgroup"))
+		if (ruby_is_data(ruby_of(walk->space), &walk->view, word, "thgroup"))
 			walk_inside(walk, LINK_THREAD_VALUE, thread + WORD * (i + 1), WORD);
 	}
-	walk->is_thread = true;
+	walk->state |= RUBY_IS_THREAD;
 }
 
 /* Any other data: its words that are addresses of objects. */
-static void walk_other(struct ruby_walk *walk, uint64_t object, uint64_t data, bool is_queue)
+static void walk_other(struct object_walk *walk, uint64_t object, uint64_t data, bool is_queue)
 {
-	const struct allocation_index *index = walk->ruby->space.index;
+	const struct allocation_index *index = ruby_of(walk->space)->space.index;
 	allocation_id id = allocation_find(index, data);
 	uint64_t end;
 
@@ -210,9 +210,9 @@ static void walk_other(struct ruby_walk *walk, uint64_t object, uint64_t data, b
 	walk_inside(walk, is_queue ? LINK_ITEMS : LINK_INSIDE, data, end - data);
 }
 
-void ruby_walk_data(struct ruby_walk *walk, uint64_t object)
+void ruby_walk_data(struct object_walk *walk, uint64_t object)
 {
-	const struct ruby *ruby = walk->ruby;
+	const struct ruby *ruby = ruby_of(walk->space);
 	uint64_t type = ruby_find_data_type(ruby, &walk->view, object), data, receiver;
 	char name[RUBY_MOST_NAME + 1];
 
@@ -230,7 +230,7 @@ void ruby_walk_data(struct ruby_walk *walk, uint64_t object)
 }
 
 /* rb_method_entry_t and rb_method_definition_t, method.h: the first 4 bits are the kind. */
-static void visit_method(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+static void visit_method(struct object_walk *walk, const struct ruby_id_item *item, void *data)
 {
 	enum { DEFINITION = 16, KINDS = 16, OF_PROC = 4, BODY = 8 };
 	uint64_t definition, kind, proc;
@@ -238,14 +238,14 @@ static void visit_method(struct ruby_walk *walk, const struct ruby_id_item *item
 	if (view_word(&walk->view, item->value + DEFINITION, &definition) && definition &&
 	    view_word(&walk->view, definition, &kind) && kind % KINDS == OF_PROC &&
 	    view_word(&walk->view, definition + BODY, &proc) &&
-	    ruby_is_data(walk->ruby, &walk->view, proc, "proc"))
+	    ruby_is_data(ruby_of(walk->space), &walk->view, proc, "proc"))
 		ruby_walk_emit(walk, LINK_METHOD, proc, item->serial, 0);
 }
 
-void ruby_walk_methods(struct ruby_walk *walk, uint64_t class)
+void ruby_walk_methods(struct object_walk *walk, uint64_t class)
 {
 	enum { EXTENSION = 24, OF_EXTENSION = 16, METHODS = 24, BOXED = 48 };
-	const struct ruby_slots *slots = &walk->ruby->slots;
+	const struct ruby_slots *slots = &ruby_of(walk->space)->slots;
 	uint64_t place = class + (slots->has_boxes ? BOXED : METHODS), table;
 
 	if (!slots->has_length_behind) {
@@ -257,11 +257,11 @@ void ruby_walk_methods(struct ruby_walk *walk, uint64_t class)
 		ruby_walk_id_table(walk, table, visit_method, NULL);
 }
 
-void ruby_walk_singleton(struct ruby_walk *walk, uint64_t object)
+void ruby_walk_singleton(struct object_walk *walk, uint64_t object)
 {
 	uint64_t class;
 
 	if (view_word(&walk->view, object + CLASS, &class) && class != 0 &&
-	    ruby_attached(&walk->ruby->slots, &walk->view, class) == object)
+	    ruby_attached(&ruby_of(walk->space)->slots, &walk->view, class) == object)
 		ruby_walk_emit(walk, LINK_SINGLETON, class, 0, 0);
 }

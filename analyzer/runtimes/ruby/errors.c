@@ -53,7 +53,7 @@ struct error *ruby_find_exception(struct object_space *space, uint32_t thread,
 	struct ruby *ruby = (struct ruby *)space;
 	struct view view = { space->image };
 	struct message message = { ruby, &view, ret };
-	struct ruby_walk walk = ruby_walk_begin(ruby, keep_message, &message);
+	struct object_walk walk = object_walk_begin(&ruby->space, keep_message, &message);
 	uint64_t value = ruby_find_rescued(ruby, &view, thread);
 
 	if (!is_exception(ruby, &view, value))
@@ -61,7 +61,7 @@ struct error *ruby_find_exception(struct object_space *space, uint32_t thread,
 	ret->state = "while handling";
 	ret->class_name = ruby_value_class(ruby, &view, value);
 	TRY_MEMORY(ret->class_name);
-	walk.with_hidden = true;
-	ruby_walk_object(&walk, allocation_find(space->index, value));
+	walk.state = RUBY_WITH_HIDDEN;
+	ruby_walk_links(&walk, allocation_find(space->index, value));
 	return NULL;
 }

@@ -20,28 +20,13 @@ static const uint64_t MOST_ITEMS = 1 << 28;
 /* It stands for deleted keys up to 3.1, for no value later. */
 static const uint64_t NO_KEY = 0x34;
 
-struct ruby_walk ruby_walk_begin(struct ruby *ruby, object_link_visitor *follow, void *data)
-{
-	enum { MOST_STEPS = 1 << 25 };
-
-	return (struct ruby_walk){ ruby, { ruby->space.image }, follow, data, { MOST_STEPS } };
-}
-
-/* False: there are no more steps to take. */
-bool ruby_walk_step(struct ruby_walk *walk)
-{
-	walk->is_over = walk->is_over || !budget_take(&walk->steps);
-	return !walk->is_over;
-}
-
-void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target,
+void ruby_walk_emit(struct object_walk *walk, enum ruby_link_kind kind, uint64_t target,
 		    uint64_t which, uint64_t number)
 {
 	bool is_object = target != 0 && target % WORD == 0;
 
-	if (!walk->is_over && (is_object || (walk->with_values && kind <= LINK_VALUE)))
-		walk->is_over = walk->follow(
-			walk->data, &(struct object_link){ kind, target, 0, which, number });
+	if (is_object || (walk->with_values && kind <= LINK_VALUE))
+		object_walk_follow(walk, &(struct object_link){ kind, target, 0, which, number });
 }
 
 bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t object)
@@ -62,8 +47,8 @@ bool ruby_read_id_table(struct view *view, uint64_t address, struct ruby_id_tabl
 }
 
 /* Call visit for each item of the table at address. */
-void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
-			void (*visit)(struct ruby_walk *walk, const struct ruby_id_item *item,
+void ruby_walk_id_table(struct object_walk *walk, uint64_t address,
+			void (*visit)(struct object_walk *walk, const struct ruby_id_item *item,
 				      void *data),
 			void *data)
 {
@@ -72,7 +57,7 @@ void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
 
 	if (!ruby_read_id_table(&walk->view, address, &table))
 		return;
-	for (uint64_t i = 0; i < table.capacity && ruby_walk_step(walk); i++) {
+	for (uint64_t i = 0; i < table.capacity && object_walk_step(walk); i++) {
 		if (!view_read(&walk->view, table.items + i * sizeof(item), &item, sizeof(item)))
 			return;
 		if (item.serial != 0)
@@ -80,10 +65,10 @@ void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
 	}
 }
 
-typedef void table_visitor(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
+typedef void table_visitor(struct object_walk *walk, uint64_t number, uint64_t key, uint64_t value,
 			   const void *data);
 
-static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *visit,
+static void walk_table(struct object_walk *walk, uint64_t address, table_visitor *visit,
 		       const void *data)
 {
 	struct ruby_table table;
@@ -93,7 +78,7 @@ static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *
 	if (address % WORD != 0 || !view_read(&walk->view, address, &table, sizeof(table)) ||
 	    table.end > MOST_ITEMS)
 		return;
-	for (uint64_t i = table.first; i < table.end && ruby_walk_step(walk); i++) {
+	for (uint64_t i = table.first; i < table.end && object_walk_step(walk); i++) {
 		if (!view_read(&walk->view, table.entries + i * sizeof(entry), &entry,
 			       sizeof(entry)))
 			return;
@@ -102,36 +87,38 @@ static void walk_table(struct ruby_walk *walk, uint64_t address, table_visitor *
 	}
 }
 
-static void emit_pair(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
+static void emit_pair(struct object_walk *walk, uint64_t number, uint64_t key, uint64_t value,
 		      const void *data)
 {
-	if (walk->is_thread) {
+	if (walk->state & RUBY_IS_THREAD) {
 		ruby_walk_emit(walk, LINK_THREAD_VARIABLE, value, key, number);
 		return;
 	}
-	ruby_walk_emit(walk, LINK_VALUE, value, walk->is_by_identity ? NO_KEY : key, number);
+	ruby_walk_emit(walk, LINK_VALUE, value, walk->state & RUBY_IS_BY_IDENTITY ? NO_KEY : key,
+		       number);
 	ruby_walk_emit(walk, LINK_KEY, key, 0, number);
 }
 
 /* One that compares by identity has another type than most have. */
-static void walk_hash_table(struct ruby_walk *walk, uint64_t address)
+static void walk_hash_table(struct object_walk *walk, uint64_t address)
 {
 	enum { TABLE_TYPE = 8 };
 	uint64_t type;
 
-	walk->is_by_identity = !view_word(&walk->view, address + TABLE_TYPE, &type) ||
-			       type != walk->ruby->table_type;
+	if (!view_word(&walk->view, address + TABLE_TYPE, &type) ||
+	    type != ruby_of(walk->space)->table_type)
+		walk->state |= RUBY_IS_BY_IDENTITY;
 	walk_table(walk, address, emit_pair, NULL);
-	walk->is_by_identity = false;
+	walk->state &= ~(unsigned int)RUBY_IS_BY_IDENTITY;
 }
 
 /* Up to 8 pairs. */
-static void walk_small_table(struct ruby_walk *walk, uint64_t address, uint64_t flags)
+static void walk_small_table(struct object_walk *walk, uint64_t address, uint64_t flags)
 {
 	enum { MOST_PAIRS = 8, UNDEFINED = 0x24 };
 	uint64_t bound = flags >> BOUND_SHIFT & (2 * MOST_PAIRS - 1), number = 0, pair[2];
 
-	for (uint64_t i = 0; i < bound && i < MOST_PAIRS && ruby_walk_step(walk); i++) {
+	for (uint64_t i = 0; i < bound && i < MOST_PAIRS && object_walk_step(walk); i++) {
 		if (!view_read(&walk->view, address + i * sizeof(pair), pair, sizeof(pair)))
 			return;
 		if (pair[0] != UNDEFINED && pair[0] != NO_KEY)
@@ -190,7 +177,7 @@ uint64_t ruby_hash_default(uint64_t object, uint64_t size)
 	return object + (is_old_hash(size) ? OLD_DEFAULT : CONTENTS);
 }
 
-static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, uint64_t size)
+static void walk_hash(struct object_walk *walk, uint64_t object, uint64_t flags, uint64_t size)
 {
 	enum { HINTS = 8 };
 	bool is_old = is_old_hash(size);
@@ -206,42 +193,43 @@ static void walk_hash(struct ruby_walk *walk, uint64_t object, uint64_t flags, u
 }
 
 /* An object that may be a Hash. */
-static void walk_any_hash(struct ruby_walk *walk, uint64_t object)
+static void walk_any_hash(struct object_walk *walk, uint64_t object)
 {
-	uint64_t flags = ruby_slot_flags(&walk->ruby->slots, &walk->view, object);
-	const struct allocation_index *index = walk->ruby->space.index;
+	uint64_t flags = ruby_slot_flags(&ruby_of(walk->space)->slots, &walk->view, object);
+	const struct allocation_index *index = ruby_of(walk->space)->space.index;
 
 	if (flags % RUBY_TYPES == RUBY_HASH)
 		walk_hash(walk, object, flags,
 			  allocation_size(index, allocation_find(index, object)));
 }
 
-static void walk_array(struct ruby_walk *walk, uint64_t object)
+static void walk_array(struct object_walk *walk, uint64_t object)
 {
 	uint64_t elements, count, element;
 
-	if (!ruby_read_array(&walk->ruby->slots, &walk->view, object, &elements, &count) ||
+	if (!ruby_read_array(&ruby_of(walk->space)->slots, &walk->view, object, &elements,
+			     &count) ||
 	    count > MOST_ITEMS)
 		return;
-	for (uint64_t i = 0; i < count && ruby_walk_step(walk); i++) {
+	for (uint64_t i = 0; i < count && object_walk_step(walk); i++) {
 		if (!view_word(&walk->view, elements + WORD * i, &element))
 			return;
 		ruby_walk_emit(walk, LINK_ITEM, element, 0, i);
 	}
 }
 
-static void walk_any_hash(struct ruby_walk *walk, uint64_t object);
-
-static void emit_variable(struct ruby_walk *walk, uint64_t serial, uint64_t target)
+static void emit_variable(struct object_walk *walk, uint64_t serial, uint64_t target)
 {
-	if (walk->is_thread && !ruby_is_variable(&walk->ruby->symbols, serial))
+	if ((walk->state & RUBY_IS_THREAD) &&
+	    !ruby_is_variable(&ruby_of(walk->space)->symbols, serial))
 		walk_any_hash(walk, target);
-	else if (walk->with_hidden || ruby_is_variable(&walk->ruby->symbols, serial) ||
-		 (serial != 0 && serial == walk->hidden_name))
+	else if ((walk->state & RUBY_WITH_HIDDEN) ||
+		 ruby_is_variable(&ruby_of(walk->space)->symbols, serial) ||
+		 (serial != 0 && serial == walk->number))
 		ruby_walk_emit(walk, LINK_VARIABLE, target, serial, 0);
 }
 
-static void emit_entry(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t value,
+static void emit_entry(struct object_walk *walk, uint64_t number, uint64_t key, uint64_t value,
 		       const void *data)
 {
 	emit_variable(walk, ruby_serial(key), value);
@@ -292,13 +280,13 @@ uint64_t ruby_variable_count(const struct ruby *ruby, uint64_t flags)
 }
 
 /* Go up to the root. */
-static void walk_shapes(struct ruby_walk *walk, uint64_t flags, uint64_t values)
+static void walk_shapes(struct object_walk *walk, uint64_t flags, uint64_t values)
 {
 	uint64_t number = flags >> SHAPE_SHIFT, value;
-	const struct ruby *ruby = walk->ruby;
+	const struct ruby *ruby = ruby_of(walk->space);
 	struct ruby_shape shape;
 
-	for (int i = 0; i < MOST_CHAIN && ruby_walk_step(walk); i++) {
+	for (int i = 0; i < MOST_CHAIN && object_walk_step(walk); i++) {
 		if (!ruby_read_shape(ruby, &walk->view, number, &shape) || shape.type == SHAPE_ROOT)
 			return;
 		if (shape.type == SHAPE_VARIABLE && shape.next_index > 0 &&
@@ -315,7 +303,7 @@ struct values {
 };
 
 /* struct rb_iv_index_tbl_entry begins with the place; up to 3.0, the place itself is there. */
-static void visit_place(struct ruby_walk *walk, uint64_t number, uint64_t key, uint64_t entry,
+static void visit_place(struct object_walk *walk, uint64_t number, uint64_t key, uint64_t entry,
 			const void *data)
 {
 	const struct values *values = data;
@@ -328,16 +316,16 @@ static void visit_place(struct ruby_walk *walk, uint64_t number, uint64_t key, u
 		emit_variable(walk, ruby_serial(key), value);
 }
 
-uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object)
+uint64_t ruby_class_behind(struct object_walk *walk, uint64_t object)
 {
 	uint64_t class;
 
 	return view_word(&walk->view, object + CLASS, &class)
-		       ? ruby_real_class(&walk->ruby->slots, &walk->view, class)
+		       ? ruby_real_class(&ruby_of(walk->space)->slots, &walk->view, class)
 		       : 0;
 }
 
-static void walk_old_object(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+static void walk_old_object(struct object_walk *walk, uint64_t object, uint64_t flags)
 {
 	enum { PLACES = 32, EXTENSION = 24, MOST_EMBEDDED = 3, EMBEDDED = 1 << 13 };
 	struct values values = { object + CONTENTS, MOST_EMBEDDED };
@@ -359,21 +347,21 @@ static void walk_old_object(struct ruby_walk *walk, uint64_t object, uint64_t fl
 }
 
 /* struct rb_fields, internal/imemo.h of 4.0: its values are as those of a T_OBJECT. */
-static void walk_fields(struct ruby_walk *walk, uint64_t fields)
+static void walk_fields(struct object_walk *walk, uint64_t fields)
 {
 	uint64_t flags, values = fields + CONTENTS;
 
 	if (view_word(&walk->view, fields, &flags) &&
-	    (ruby_is_embedded(&walk->ruby->slots, flags) ||
+	    (ruby_is_embedded(&ruby_of(walk->space)->slots, flags) ||
 	     view_word(&walk->view, values, &values)))
 		walk_shapes(walk, flags, values);
 }
 
 /* struct gen_ivtbl: | u32 count | values |; their places are those of a T_OBJECT. */
-static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+static void walk_apart(struct object_walk *walk, uint64_t object, uint64_t flags)
 {
 	enum { EXTENSION = 24 };
-	const struct ruby *ruby = walk->ruby;
+	const struct ruby *ruby = ruby_of(walk->space);
 	allocation_id id = address_map_find(&ruby->apart, object);
 	uint64_t class = ruby_class_behind(walk, object), places;
 	struct values values;
@@ -383,7 +371,7 @@ static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 	values.first = allocation_start(ruby->space.index, id) + WORD;
 	if (ruby->slots.has_boxes) {
 		/* As references they are those of the object in between. */
-		if (!walk->with_hidden)
+		if (!(walk->state & RUBY_WITH_HIDDEN))
 			walk_fields(walk, allocation_start(ruby->space.index, id));
 		return;
 	}
@@ -395,19 +383,19 @@ static void walk_apart(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 		walk_table(walk, places, visit_place, &values);
 }
 
-static void walk_plain_object(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+static void walk_plain_object(struct object_walk *walk, uint64_t object, uint64_t flags)
 {
 	uint64_t values = object + CONTENTS;
 
-	if (!walk->ruby->slots.has_length_behind)
+	if (!ruby_of(walk->space)->slots.has_length_behind)
 		walk_old_object(walk, object, flags);
-	else if (ruby_is_embedded(&walk->ruby->slots, flags) ||
+	else if (ruby_is_embedded(&ruby_of(walk->space)->slots, flags) ||
 		 view_word(&walk->view, values, &values))
 		walk_shapes(walk, flags, values);
 }
 
 /* rb_const_entry_t, constant.h. */
-static void visit_constant(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+static void visit_constant(struct object_walk *walk, const struct ruby_id_item *item, void *data)
 {
 	enum { PRIVATE = 1, MOST_FLAGS = 0x1ff };
 	struct {
@@ -416,12 +404,13 @@ static void visit_constant(struct ruby_walk *walk, const struct ruby_id_item *it
 	} constant;
 
 	if (view_read(&walk->view, item->value, &constant, sizeof(constant)) &&
-	    constant.flags <= MOST_FLAGS && ruby_is_constant(&walk->ruby->symbols, item->serial))
+	    constant.flags <= MOST_FLAGS &&
+	    ruby_is_constant(&ruby_of(walk->space)->symbols, item->serial))
 		ruby_walk_emit(walk, constant.flags & PRIVATE ? LINK_PRIVATE : LINK_CONSTANT,
 			       constant.value, item->serial, 0);
 }
 
-void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
+void ruby_walk_class(struct object_walk *walk, uint64_t class, uint64_t flags)
 {
 	enum {
 		EXTENSION = 24,
@@ -431,7 +420,7 @@ void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
 		OLD_VARIABLES = 8,
 		OLD_CONSTANTS = 24
 	};
-	bool is_old = !walk->ruby->slots.has_length_behind;
+	bool is_old = !ruby_of(walk->space)->slots.has_length_behind;
 	uint64_t variables = class + VARIABLES, constants = class + CONSTANTS;
 
 	if (is_old) {
@@ -442,11 +431,11 @@ void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
 		variables = extension + OLD_VARIABLES;
 		constants = extension + OLD_CONSTANTS;
 	}
-	if (walk->ruby->slots.has_boxes)
+	if (ruby_of(walk->space)->slots.has_boxes)
 		constants = class + LATER_CONSTANTS;
 	if (view_word(&walk->view, constants, &constants))
 		ruby_walk_id_table(walk, constants, visit_constant, NULL);
-	if (walk->ruby->slots.has_boxes) {
+	if (ruby_of(walk->space)->slots.has_boxes) {
 		walk_apart(walk, class, flags);
 		return;
 	}
@@ -459,17 +448,18 @@ void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags)
 }
 
 /* struct RStruct: the number of embedded members is in the flags. */
-static void walk_struct(struct ruby_walk *walk, uint64_t object, uint64_t flags)
+static void walk_struct(struct object_walk *walk, uint64_t object, uint64_t flags)
 {
 	enum { COUNT_SHIFT = 13, COUNT_BITS = 0x7f, OLD_COUNT_BITS = 3 };
 	uint64_t first = object + CONTENTS, member;
-	uint64_t count = flags >> COUNT_SHIFT &
-			 (walk->ruby->slots.has_length_behind ? COUNT_BITS : OLD_COUNT_BITS);
+	uint64_t count =
+		flags >> COUNT_SHIFT &
+		(ruby_of(walk->space)->slots.has_length_behind ? COUNT_BITS : OLD_COUNT_BITS);
 
 	if (count == 0 && (!view_word(&walk->view, object + CONTENTS, &count) ||
 			   !view_word(&walk->view, object + CONTENTS + WORD, &first)))
 		return;
-	for (uint64_t i = 0; i < count && i < MOST_CHAIN && ruby_walk_step(walk); i++) {
+	for (uint64_t i = 0; i < count && i < MOST_CHAIN && object_walk_step(walk); i++) {
 		if (!view_word(&walk->view, first + WORD * i, &member))
 			return;
 		ruby_walk_emit(walk, LINK_MEMBER, member, 0, i);
@@ -477,9 +467,9 @@ static void walk_struct(struct ruby_walk *walk, uint64_t object, uint64_t flags)
 }
 
 /* A class without a name may be reached only by its objects. */
-static void walk_nameless_class(struct ruby_walk *walk, allocation_id id)
+static void walk_nameless_class(struct object_walk *walk, allocation_id id)
 {
-	struct object_space *space = &walk->ruby->space;
+	struct object_space *space = &ruby_of(walk->space)->space;
 	uint64_t class = object_class_of(space, id);
 	enum class_name_kind kind = CLASS_NAMED;
 
@@ -487,12 +477,12 @@ static void walk_nameless_class(struct ruby_walk *walk, allocation_id id)
 		ruby_walk_emit(walk, LINK_CLASS, class, 0, 0);
 }
 
-void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
+void ruby_walk_links(struct object_walk *walk, allocation_id id)
 {
-	const struct allocation_index *index = walk->ruby->space.index;
+	const struct allocation_index *index = ruby_of(walk->space)->space.index;
 	uint64_t object = allocation_start(index, id), flags, type;
 
-	if (!view_word(&walk->view, object, &flags) || !ruby_walk_step(walk))
+	if (!view_word(&walk->view, object, &flags) || !object_walk_step(walk))
 		return;
 	type = flags % RUBY_TYPES;
 	if (type == RUBY_OBJECT)
@@ -509,9 +499,9 @@ void ruby_walk_object(struct ruby_walk *walk, allocation_id id)
 	else if (type == RUBY_DATA)
 		ruby_walk_data(walk, object);
 	if ((flags & RUBY_HAS_APART) ||
-	    (walk->ruby->slots.has_boxes && type != RUBY_CLASS && type != RUBY_MODULE))
+	    (ruby_of(walk->space)->slots.has_boxes && type != RUBY_CLASS && type != RUBY_MODULE))
 		walk_apart(walk, object, flags);
-	walk->is_thread = false;
+	walk->state &= ~(unsigned int)RUBY_IS_THREAD;
 	walk_nameless_class(walk, id);
 	ruby_walk_singleton(walk, object);
 }

@@ -47,20 +47,19 @@ enum ruby_link_kind {
 };
 
 /* A link's which is the serial number of a name, the key, or the symbol. */
-/* Goes over the links of objects until follow() returns true. */
-struct ruby_walk {
-	struct ruby *ruby;
-	struct view view;
-	object_link_visitor *follow;
-	void *data;
-	struct budget steps;  /* in a damaged core, all may share their tables */
-	uint64_t hidden_name; /* a serial number: of a variable, besides those that programs see */
-	bool with_hidden;     /* all variables */
-	bool with_values;     /* that are no objects, too */
-	bool is_by_identity;  /* the table at hand compares keys so */
-	bool is_thread;	      /* a variable that programs do not see has those of the Thread */
-	bool is_over;
+extern const struct object_step ruby_steps[]; /* by kind */
+
+/* The state of a walk. Its number is that of a name: of a variable, besides those programs see. */
+enum {
+	RUBY_WITH_HIDDEN = 1,	 /* all variables */
+	RUBY_IS_BY_IDENTITY = 2, /* the table at hand compares keys so */
+	RUBY_IS_THREAD = 4,	 /* a variable that programs do not see has those of the Thread */
 };
+
+static inline struct ruby *ruby_of(struct object_space *space)
+{
+	return (struct ruby *)space;
+}
 
 /* struct st_table, include/ruby/st.h; entries of all ones for a hash are deleted. */
 struct ruby_table {
@@ -71,23 +70,19 @@ struct ruby_table_entry {
 	uint64_t hash, key, value;
 };
 
-struct ruby_walk ruby_walk_begin(struct ruby *ruby, object_link_visitor *follow, void *data);
-
-void ruby_walk_object(struct ruby_walk *walk, allocation_id id);
-void ruby_walk_class(struct ruby_walk *walk, uint64_t class, uint64_t flags);
+void ruby_walk_class(struct object_walk *walk, uint64_t class, uint64_t flags);
 
 /* Walk the data of C code, the singleton class, and a class's methods: closures.c. */
-void ruby_walk_data(struct ruby_walk *walk, uint64_t object);
-void ruby_walk_singleton(struct ruby_walk *walk, uint64_t object);
-void ruby_walk_methods(struct ruby_walk *walk, uint64_t class);
+void ruby_walk_data(struct object_walk *walk, uint64_t object);
+void ruby_walk_singleton(struct object_walk *walk, uint64_t object);
+void ruby_walk_methods(struct object_walk *walk, uint64_t class);
 
 /* True if the object is a T_DATA of that name. */
 bool ruby_is_data(const struct ruby *ruby, struct view *view, uint64_t object, const char *name);
 
-/* Follow a link, unless the walk is over; false: it may take no more steps. */
-void ruby_walk_emit(struct ruby_walk *walk, enum ruby_link_kind kind, uint64_t target,
+/* Follow a link to an object, or with values to a value. */
+void ruby_walk_emit(struct object_walk *walk, enum ruby_link_kind kind, uint64_t target,
 		    uint64_t which, uint64_t number);
-bool ruby_walk_step(struct ruby_walk *walk);
 
 /*
  * True if it is a class or module with a name. Paths reach these by constants only, because
@@ -96,7 +91,7 @@ bool ruby_walk_step(struct ruby_walk *walk);
 bool ruby_is_constant_class(const struct ruby *ruby, struct view *view, uint64_t object);
 
 /* Its class, behind singletons and modules; 0: none. */
-uint64_t ruby_class_behind(struct ruby_walk *walk, uint64_t object);
+uint64_t ruby_class_behind(struct object_walk *walk, uint64_t object);
 
 /* struct rb_id_table, id_table.c: a hash table whose keys are serial numbers; 0 is none. */
 struct ruby_id_table {
@@ -112,8 +107,8 @@ struct ruby_id_item {
 bool ruby_read_id_table(struct view *view, uint64_t address, struct ruby_id_table *ret);
 
 /* Call visit for each item of the table at address. */
-void ruby_walk_id_table(struct ruby_walk *walk, uint64_t address,
-			void (*visit)(struct ruby_walk *walk, const struct ruby_id_item *item,
+void ruby_walk_id_table(struct object_walk *walk, uint64_t address,
+			void (*visit)(struct object_walk *walk, const struct ruby_id_item *item,
 				      void *data),
 			void *data);
 

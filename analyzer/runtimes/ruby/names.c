@@ -60,7 +60,7 @@ static bool is_global_table(struct view *view, uint64_t address)
 	return right >= ENOUGH;
 }
 
-static void visit_global(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+static void visit_global(struct object_walk *walk, const struct ruby_id_item *item, void *data)
 {
 	struct gathering *gathering = data;
 	char text[RUBY_MOST_NAME + 1];
@@ -68,7 +68,7 @@ static void visit_global(struct ruby_walk *walk, const struct ruby_id_item *item
 
 	if (read_global(&walk->view, item, &variable) &&
 	    view_word(&walk->view, variable + WORD, &value) &&
-	    ruby_symbol_text(&walk->ruby->symbols, &walk->view, item->serial, text) &&
+	    ruby_symbol_text(&ruby_of(walk->space)->symbols, &walk->view, item->serial, text) &&
 	    text[0] == '$')
 		gather(gathering, value, text);
 }
@@ -344,7 +344,7 @@ static struct error *gather_globals(struct gathering *gathering)
 {
 	struct ruby *ruby = gathering->ruby;
 	const struct allocation_index *index = ruby->space.index;
-	struct ruby_walk walk = ruby_walk_begin(ruby, NULL, NULL);
+	struct object_walk walk = object_walk_begin(&ruby->space, NULL, NULL);
 	bool is_found = false;
 	size_t hint = 0;
 

@@ -254,15 +254,15 @@ static void count_blocks(struct ruby_references *references, allocation_id holde
 static void take_elements(struct ruby_references *references, allocation_id object, uint64_t start,
 			  uint64_t type)
 {
-	struct ruby_walk walk = ruby_walk_begin(references->ruby, follow, references);
+	struct object_walk walk = object_walk_begin(&references->ruby->space, follow, references);
 	uint64_t root = ruby_shared_with(&references->ruby->slots, &references->view, start);
 
 	walk.steps = references->steps;
-	walk.with_hidden = true;
+	walk.state = RUBY_WITH_HIDDEN;
 	if (root)
 		take_word(references, root);
 	else if (type != RUBY_STRING)
-		ruby_walk_object(&walk, object);
+		ruby_walk_links(&walk, object);
 	references->steps = walk.steps;
 	count_blocks(references, object, type == RUBY_HASH);
 }
@@ -278,7 +278,7 @@ static void take_one(struct ruby_references *references, uint64_t place)
  *
  *	| u32 capacity, u32 count | method | { call information, call cache } ... * |
  */
-static void take_item(struct ruby_walk *walk, const struct ruby_id_item *item, void *data)
+static void take_item(struct object_walk *walk, const struct ruby_id_item *item, void *data)
 {
 	enum { LAST = 2, PAIR = 16, MOST_PAIRS = 1 << 20 };
 	struct ruby_references *references = data;
@@ -300,7 +300,7 @@ static void take_item(struct ruby_walk *walk, const struct ruby_id_item *item, v
 /* From 4.0 on, that of calls is an object. */
 static void take_id_table(struct ruby_references *references, uint64_t place)
 {
-	struct ruby_walk walk = ruby_walk_begin(references->ruby, NULL, NULL);
+	struct object_walk walk = object_walk_begin(&references->ruby->space, NULL, NULL);
 	struct ruby_id_table table;
 	uint64_t address;
 

@@ -6,6 +6,7 @@
 #include "allocators/ruby/ruby.h"
 #include "analyzer/runtimes/object_items.h"
 #include "analyzer/runtimes/ruby/frames.h"
+#include "analyzer/runtimes/ruby/links.h"
 #include "analyzer/runtimes/ruby/objects.h"
 #include "analyzer/runtimes/ruby/slots.h"
 #include "analyzer/runtimes/ruby/space.h"
@@ -84,7 +85,7 @@ const struct runtime runtime_ruby = {
 	FILL_SLOTS(RUBY_SLOTS),
 	.fibers = &(const struct runtime_fibers){ FILL_SLOTS(RUBY_FIBER_SLOTS) },
 	.calls = &(const struct runtime_calls){ FILL_SLOTS(RUBY_CALL_SLOTS) },
-	.links = &(const struct runtime_links){ FILL_SLOTS(RUBY_LINK_SLOTS) },
+	.links = &(const struct runtime_links){ FILL_SLOTS(RUBY_LINK_SLOTS), .steps = ruby_steps },
 };
 
 /*

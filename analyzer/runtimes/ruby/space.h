@@ -28,7 +28,5 @@ DECLARE_SLOTS(runtime, RUBY_SLOTS);
 DECLARE_SLOTS(runtime_fibers, RUBY_FIBER_SLOTS);
 #define RUBY_CALL_SLOTS ruby, visit_frames, find_exception, visit_code
 DECLARE_SLOTS(runtime_calls, RUBY_CALL_SLOTS);
-#define RUBY_LINK_SLOTS                                                                        \
-	ruby, find_globals, find_locals, visit_links, skips, tell_step, visit_values, item_of, \
-		read_value
+#define RUBY_LINK_SLOTS ruby, find_globals, find_locals, walk_links, skips, tell_step, read_value
 DECLARE_SLOTS(runtime_links, RUBY_LINK_SLOTS);
