@@ -10,6 +10,7 @@
  * A request and a configuration are the first part of their pools, and a connection's log is one
  * of its own.
  */
+#include "analyzer/heap/cycle.h"
 #include "analyzer/runtimes/pools.h"
 
 enum {
@@ -67,6 +68,7 @@ static struct error *add_object(struct object_space *space, allocation_id id, ui
 /* Add what was too large for the blocks. */
 static struct error *add_large(struct object_space *space, uint64_t large, uint32_t class)
 {
+	struct cycle_search search = { .mark = large, .power = 1 };
 	uint64_t words[2];
 
 	while (large && budget_take(&space->steps) &&
@@ -74,6 +76,8 @@ static struct error *add_large(struct object_space *space, uint64_t large, uint3
 		if (words[1])
 			TRY(add_object(space, allocation_used_at(space->index, words[1]), class));
 		large = words[0];
+		if (cycle_closes(&search, large))
+			return NULL;
 	}
 	return NULL;
 }
@@ -88,7 +92,7 @@ static struct error *add_pool(struct object_space *space, allocation_id id, cons
 	TRY(object_classes_name(&space->classes, &space->texts, name_pool(space, id, &pool),
 				&class));
 	TRY(add_large(space, pool.large, class));
-	while (budget_take(&space->steps)) {
+	while (!object_class_of(space, id) && budget_take(&space->steps)) {
 		TRY(add_object(space, id, class));
 		id = allocation_used_at(space->index, pool.next);
 		if (id == NO_ALLOCATION ||
