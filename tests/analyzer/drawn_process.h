@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "analyzer/classify/classes.h"
+
 #include "tests/allocators/glibc/process.h"
 #include "tests/analyzer/drawing.h"
 
@@ -55,4 +57,13 @@ static inline struct analysis *drawn_open(struct drawn *drawn, enum stage stage)
 static inline allocation_id drawn_find(const struct drawn *drawn, char letter)
 {
 	return process_find(&drawn->process, drawn->at[drawn_id(letter)]);
+}
+
+/* The name of the letter's class, or "none"; with STAGE_CLASSES. */
+static inline const char *drawn_class(const struct drawn *drawn, char letter)
+{
+	struct analysis *analysis = drawn->process.analysis;
+	uint64_t signature = analysis_signature(analysis, drawn_find(drawn, letter));
+
+	return signature ? classes_name(analysis_classes(analysis), signature) : "none";
 }

@@ -1,5 +1,3 @@
-#include "analyzer/classify/classes.h"
-
 #include "tests/analyzer/drawn_process.h"
 
 /* A request's pool of two blocks, a and b, and c, which was too large for them; d is none of it. */
@@ -30,24 +28,16 @@ static void drawn_pool(struct drawn *drawn)
 	add_pool(drawn);
 }
 
-static const char *name_of(const struct drawn *drawn, char letter)
-{
-	struct analysis *analysis = drawn->process.analysis;
-	uint64_t signature = analysis_signature(analysis, drawn_find(drawn, letter));
-
-	return signature ? classes_name(analysis_classes(analysis), signature) : "none";
-}
-
 TEST(blocks_of_a_pool_and_what_was_too_large_for_them_are_of_the_request)
 {
 	_cleanup_(drawn_deinit) struct drawn drawn;
 
 	drawn_pool(&drawn);
 	drawn_open(&drawn, STAGE_CLASSES);
-	assert_string_equal(name_of(&drawn, 'a'), "nginx pools of requests");
-	assert_string_equal(name_of(&drawn, 'b'), "nginx pools of requests");
-	assert_string_equal(name_of(&drawn, 'c'), "nginx pools of requests");
-	assert_string_equal(name_of(&drawn, 'd'), "none");
+	assert_string_equal(drawn_class(&drawn, 'a'), "nginx pools of requests");
+	assert_string_equal(drawn_class(&drawn, 'b'), "nginx pools of requests");
+	assert_string_equal(drawn_class(&drawn, 'c'), "nginx pools of requests");
+	assert_string_equal(drawn_class(&drawn, 'd'), "none");
 }
 
 TEST(lists_that_return_to_themselves_end)
@@ -60,8 +50,8 @@ TEST(lists_that_return_to_themselves_end)
 	core_set(&drawn.process.core, drawn.at[1] + 16, drawn.at[0]);
 	core_set(&drawn.process.core, large, large);
 	drawn_open(&drawn, STAGE_CLASSES);
-	assert_string_equal(name_of(&drawn, 'b'), "nginx pools of requests");
-	assert_string_equal(name_of(&drawn, 'd'), "none");
+	assert_string_equal(drawn_class(&drawn, 'b'), "nginx pools of requests");
+	assert_string_equal(drawn_class(&drawn, 'd'), "none");
 }
 
 TEST(block_of_another_size_is_no_part_of_the_pool)
@@ -71,6 +61,6 @@ TEST(block_of_another_size_is_no_part_of_the_pool)
 	drawn_pool(&drawn);
 	core_set(&drawn.process.core, drawn.at[1] + 8, drawn.at[1] + BLOCK - 0x10);
 	drawn_open(&drawn, STAGE_CLASSES);
-	assert_string_equal(name_of(&drawn, 'a'), "nginx pools of requests");
-	assert_string_equal(name_of(&drawn, 'b'), "none");
+	assert_string_equal(drawn_class(&drawn, 'a'), "nginx pools of requests");
+	assert_string_equal(drawn_class(&drawn, 'b'), "none");
 }
