@@ -199,29 +199,18 @@ static void apr_close(struct heap *base)
 	arrays_release(&of(base)->nodes, &of(base)->pools, &base->owned);
 }
 
-static struct error *apr_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *apr_walk(struct heap *base, struct block_sink *sink)
 {
+	struct arena arena = { .kind = arena_kinds };
+
 	array_for_each(node, &of(base)->nodes) {
-		TRY(block_sink_region(sink, node->start, node->end, first));
+		arena.size += node->end - node->start;
+		TRY(block_sink_region(sink, node->start, node->end, base->first_arena));
 		TRY(block_sink_add(sink,
 				   (struct block){ node->start, node->end - node->start,
 						   node->is_free ? BLOCK_FREE : BLOCK_USED }));
 	}
-	return NULL;
-}
-
-static size_t apr_arena_count(const struct heap *heap)
-{
-	return 1;
-}
-
-static struct arena apr_arena(const struct heap *heap, size_t number)
-{
-	struct arena arena = { .kind = arena_kinds };
-
-	array_for_each(node, &of(heap)->nodes)
-		arena.size += node->end - node->start;
-	return arena;
+	return array_append(&base->arenas, arena);
 }
 
 static bool apr_size_fits(uint64_t size, uint64_t wanted, bool exactly)
@@ -251,5 +240,5 @@ const struct allocator allocator_apr = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct apr_heap),
-	FILL_SLOTS(apr, open, close, walk, arena_count, arena, size_fits, visit_structure, wrote),
+	FILL_SLOTS(apr, open, close, walk, size_fits, visit_structure, wrote),
 };

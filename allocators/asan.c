@@ -13,11 +13,6 @@ enum {
 
 static const uint64_t MAGIC = 0xcc6e96b9cc6e96b9, SPACING = UINT64_C(1) << SPACING_SHIFT;
 
-static const struct arena_kind asan_arena_kinds[] = {
-	{ .name = "asan", .group = "The heap of AddressSanitizer" },
-	{ NULL },
-};
-
 enum { FREE_QUARANTINE, FREE_CHUNK };
 
 static const struct free_kind asan_free_kinds[] = {
@@ -239,11 +234,17 @@ static struct error *add_chunk(void *data, const struct asan_chunk *chunk)
 							  is_used ? BLOCK_USED : BLOCK_FREE });
 }
 
-static struct error *asan_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static const struct arena_kind asan_arena_kinds[] = {
+	{ .name = "asan", .group = "The heap of AddressSanitizer" },
+	{ NULL },
+};
+
+static struct error *asan_walk(struct heap *base, struct block_sink *sink)
 {
 	struct asan_heap *heap = (struct asan_heap *)base;
 	struct walk walk = { heap, sink };
 	struct view view = { heap->context.image };
+	struct arena arena = { .kind = asan_arena_kinds };
 
 	TRY(block_sink_claim(sink, ASAN_SHADOW_START, ASAN_SHADOW_END));
 	for (unsigned int i = 1; i < ASAN_CLASSES; i++) {
@@ -251,30 +252,20 @@ static struct error *asan_walk(struct heap *base, arena_number first, struct blo
 
 		if (heap->ends[i] <= start)
 			continue;
-		heap->bytes += heap->ends[i] - start;
-		TRY(block_sink_region(sink, start, heap->ends[i], first));
+		arena.size += heap->ends[i] - start;
+		TRY(block_sink_region(sink, start, heap->ends[i], base->first_arena));
 		TRY(asan_visit_class(heap, i, add_chunk, &walk));
 	}
 	array_for_each(large, &heap->larges) {
 		struct asan_chunk chunk = asan_read_chunk(&view, large->chunk, large->end);
 
-		heap->bytes += large->end - large->start;
-		TRY(block_sink_region(sink, large->start, large->end, first));
+		arena.size += large->end - large->start;
+		TRY(block_sink_region(sink, large->start, large->end, base->first_arena));
 		TRY(add_chunk(&walk, &chunk));
 	}
 	heap_damage_report(&heap->heads, heap->context.findings, "AddressSanitizer",
 			   "chunks whose header makes no sense", "they count as used");
-	return NULL;
-}
-
-static size_t asan_arena_count(const struct heap *heap)
-{
-	return 1;
-}
-
-static struct arena asan_arena(const struct heap *heap, size_t number)
-{
-	return (struct arena){ .kind = asan_arena_kinds, .size = of(heap)->bytes };
+	return array_append(&base->arenas, arena);
 }
 
 static unsigned int asan_free_kind(const struct heap *heap, size_t number, allocation_id id,
@@ -379,7 +370,7 @@ const struct allocator allocator_asan = {
 	.alignment = 16,
 	.heap_size = sizeof(struct asan_heap),
 	.noting = &asan_noting,
-	FILL_SLOTS(asan, open, walk, close, arena_count, arena, arena_kinds, free_kinds, free_kind,
-		   extent, size_fits, lives_in, visit_structure),
+	FILL_SLOTS(asan, open, walk, close, arena_kinds, free_kinds, free_kind, extent, size_fits,
+		   lives_in, visit_structure),
 	.visits_heads = true,
 };

@@ -65,26 +65,32 @@ static void report(const struct collector *collector, struct findings *findings)
 		findings_add(findings, FINDING_NOTE, "the core was taken during a collection");
 }
 
-static struct error *boehm_walk(struct heap *base, arena_number first, struct block_sink *sink)
-{
-	struct boehm_heap *heap = (struct boehm_heap *)base;
-
-	heap->first_arena = first;
-	block_sink_align(sink, 2 * image_word_size(heap->context.image));
-	for (size_t i = 0; i < heap->collector_count; i++) {
-		struct collector *collector = &heap->collectors[i];
-
-		TRY(boehm_claim_bookkeeping(collector, &heap->context, sink));
-		TRY(boehm_add_objects(collector, &heap->context, first + (arena_number)i, sink));
-		report(collector, heap->context.findings);
-	}
-	return NULL;
-}
-
 static const struct arena_kind boehm_arena_kinds[] = {
 	{ .name = "collected", .group = "Arenas of collectors" },
 	{ NULL },
 };
+
+static struct error *boehm_walk(struct heap *base, struct block_sink *sink)
+{
+	struct boehm_heap *heap = (struct boehm_heap *)base;
+
+	block_sink_align(sink, 2 * image_word_size(heap->context.image));
+	for (size_t i = 0; i < heap->collector_count; i++) {
+		struct collector *collector = &heap->collectors[i];
+		struct arena arena = {
+			.kind = boehm_arena_kinds,
+			.address = collector->freelists ? collector->freelists : collector->arrays,
+		};
+
+		TRY(boehm_claim_bookkeeping(collector, &heap->context, sink));
+		TRY(boehm_add_objects(collector, &heap->context,
+				      base->first_arena + (arena_number)i, sink));
+		arena.size = collector->size;
+		TRY(array_append(&base->arenas, arena));
+		report(collector, heap->context.findings);
+	}
+	return NULL;
+}
 
 enum { FREE_CACHED, FREE_LIST, FREE_PAGES, FREE_DEAD };
 
@@ -95,23 +101,6 @@ static const struct free_kind boehm_free_kinds[] = {
 	[FREE_DEAD] = { "dead, not swept" }, /* the collector has still to sweep it */
 	{ NULL },
 };
-
-static size_t boehm_arena_count(const struct heap *base)
-{
-	return ((const struct boehm_heap *)base)->collector_count;
-}
-
-static struct arena boehm_arena(const struct heap *base, size_t number)
-{
-	const struct boehm_heap *heap = (const struct boehm_heap *)base;
-	const struct collector *collector = &heap->collectors[number];
-
-	return (struct arena){
-		.kind = &boehm_arena_kinds[0],
-		.address = collector->freelists ? collector->freelists : collector->arrays,
-		.size = collector->size,
-	};
-}
 
 static unsigned int boehm_free_kind(const struct heap *base, size_t number, allocation_id id,
 				    struct block block)
@@ -165,7 +154,7 @@ static void boehm_visit_spare(const struct heap *base, const struct allocation_i
 				.start = page_above(blocks[j].start),
 				.end = page_below(block_end(collector, &blocks[j])),
 				.kind = SPARE_INSIDE,
-				.arena = heap->first_arena + (arena_number)i,
+				.arena = base->first_arena + (arena_number)i,
 			};
 
 			if (is_free(&blocks[j]) && !is_unmapped(&blocks[j]) &&
@@ -299,7 +288,7 @@ const struct allocator allocator_boehm = {
 	.alignment = LARGEST_GRANULE,
 	.heap_size = sizeof(struct boehm_heap),
 	.spare = boehm_visit_spare,
-	FILL_SLOTS(boehm, open, walk, arena_count, arena, tell, arena_kinds, free_kinds, free_kind,
-		   visit_units, reserved, size_fits, lives_in, tell_used, more_roots, close,
-		   read_debug_header, visit_structure),
+	FILL_SLOTS(boehm, open, walk, tell, arena_kinds, free_kinds, free_kind, visit_units,
+		   reserved, size_fits, lives_in, tell_used, more_roots, close, read_debug_header,
+		   visit_structure),
 };

@@ -177,7 +177,34 @@ static struct error *settle(struct glibc_heap *heap, struct block_sink *sink)
 	return NULL;
 }
 
-static struct error *glibc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+enum { ARENA_MAIN, ARENA_THREAD, ARENA_MAPPED };
+
+static const struct arena_kind glibc_arena_kinds[] = {
+	[ARENA_MAIN] = { .name = "main", .group = "Main arenas" },
+	[ARENA_THREAD] = { .name = "thread", .group = "Arenas of threads", .is_extra = true },
+	[ARENA_MAPPED] = { .name = "mmapped",
+			   .group = "Arenas of single mappings",
+			   .used = "used, mmapped" },
+	{ NULL },
+};
+
+/* List the arenas; the last one stands for the chunks with mappings of their own. */
+static struct error *list_arenas(struct glibc_heap *heap)
+{
+	struct arena mapped = { .kind = &glibc_arena_kinds[ARENA_MAPPED],
+				.size = heap->mapped_size };
+
+	list_for_each(arena, heap->arenas, heap->arena_count)
+		TRY(array_append(
+			&heap->heap.arenas,
+			(struct arena){ &glibc_arena_kinds[arena->main ? ARENA_MAIN : ARENA_THREAD],
+					arena->address, arena->size, arena->stated_size }));
+	list_for_each(parameters, heap->parameters, heap->parameters_count)
+		mapped.stated_size += parameters->mapped_size;
+	return array_append(&heap->heap.arenas, mapped);
+}
+
+static struct error *glibc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct glibc_heap *heap = (struct glibc_heap *)base;
 	_cleanup_(free) struct memory_range *done =
@@ -186,7 +213,6 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 
 	block_sink_align(sink, heap->grain);
 	TRY(done ? glibc_collect_lists(heap) : &error_no_memory);
-	heap->first_arena = first;
 	heap->first_block = block_sink_count(sink);
 	TRY(claim_arenas(heap, sink));
 	for (size_t i = 0; i < heap->arena_count; i++) {
@@ -204,19 +230,9 @@ static struct error *glibc_walk(struct heap *base, arena_number first, struct bl
 	}
 	TRY(glibc_walk_mapped(heap, sink, done, done_count));
 	TRY(glibc_claim_padding(heap, sink));
-	return settle(heap, sink);
+	TRY(settle(heap, sink));
+	return list_arenas(heap);
 }
-
-enum { ARENA_MAIN, ARENA_THREAD, ARENA_MAPPED };
-
-static const struct arena_kind glibc_arena_kinds[] = {
-	[ARENA_MAIN] = { .name = "main", .group = "Main arenas" },
-	[ARENA_THREAD] = { .name = "thread", .group = "Arenas of threads", .is_extra = true },
-	[ARENA_MAPPED] = { .name = "mmapped",
-			   .group = "Arenas of single mappings",
-			   .used = "used, mmapped" },
-	{ NULL },
-};
 
 static const struct free_kind glibc_free_kinds[] = {
 	[FREE_TCACHE] = { "tcache" },
@@ -227,31 +243,6 @@ static const struct free_kind glibc_free_kinds[] = {
 	[FREE_TOP] = { "top", .ends_heap = true },
 	{ NULL },
 };
-
-/* The last one stands for the chunks with mappings of their own. */
-static size_t glibc_arena_count(const struct heap *base)
-{
-	return ((const struct glibc_heap *)base)->arena_count + 1;
-}
-
-static struct arena glibc_arena(const struct heap *base, size_t number)
-{
-	const struct glibc_heap *heap = (const struct glibc_heap *)base;
-	const struct glibc_arena *arena = &heap->arenas[number];
-	struct arena mapped = { .kind = &glibc_arena_kinds[ARENA_MAPPED],
-				.size = heap->mapped_size };
-
-	if (number < heap->arena_count)
-		return (struct arena){
-			.kind = &glibc_arena_kinds[arena->main ? ARENA_MAIN : ARENA_THREAD],
-			.address = arena->address,
-			.size = arena->size,
-			.stated_size = arena->stated_size,
-		};
-	for (size_t i = 0; i < heap->parameters_count; i++)
-		mapped.stated_size += heap->parameters[i].mapped_size;
-	return mapped;
-}
 
 static unsigned int glibc_free_kind(const struct heap *base, size_t number, allocation_id id,
 				    struct block block)
@@ -315,7 +306,7 @@ const struct allocator allocator_glibc = {
 	.heap_size = sizeof(struct glibc_heap),
 	.sort_free = glibc_find_unsorted,
 	.spare = glibc_visit_spare,
-	FILL_SLOTS(glibc, open, walk, arena_count, arena, stale_links, tell, arena_kinds,
-		   free_kinds, free_kind, extent, size_fits, keeps, holds, reserved, lives_in,
-		   is_used, visit_structure, wrote, close),
+	FILL_SLOTS(glibc, open, walk, stale_links, tell, arena_kinds, free_kinds, free_kind, extent,
+		   size_fits, keeps, holds, reserved, lives_in, is_used, visit_structure, wrote,
+		   close),
 };

@@ -70,7 +70,12 @@ static void report(const struct google_tcmalloc *tc, struct findings *findings)
 				  "counts as used");
 }
 
-static struct error *google_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static const struct arena_kind google_arena_kinds[] = {
+	{ .name = "heap", .group = "Heaps of Google's tcmalloc" },
+	{ NULL },
+};
+
+static struct error *google_walk(struct heap *base, struct block_sink *sink)
 {
 	struct google_heap *heap = (struct google_heap *)base;
 
@@ -79,16 +84,14 @@ static struct error *google_walk(struct heap *base, arena_number first, struct b
 
 		array_for_each(range, &tc->metadata)
 			TRY(block_sink_claim(sink, range->start, range->end));
-		TRY(google_add_blocks(tc, &heap->context, first + (arena_number)i, sink));
+		TRY(google_add_blocks(tc, &heap->context, base->first_arena + (arena_number)i,
+				      sink));
 		report(tc, heap->context.findings);
+		TRY(array_append(&base->arenas,
+				 (struct arena){ google_arena_kinds, tc->root, tc->bytes }));
 	}
 	return NULL;
 }
-
-static const struct arena_kind google_arena_kinds[] = {
-	{ .name = "heap", .group = "Heaps of Google's tcmalloc" },
-	{ NULL },
-};
 
 enum { FREE_CPU, FREE_THREAD, FREE_TRANSFER, FREE_PROXY, FREE_OBJECT, FREE_PAGES };
 
@@ -102,18 +105,6 @@ static const struct free_kind google_free_kinds[] = {
 	{ NULL },
 };
 
-static size_t google_arena_count(const struct heap *base)
-{
-	return ((const struct google_heap *)base)->count;
-}
-
-static struct arena google_arena(const struct heap *base, size_t number)
-{
-	const struct google_tcmalloc *tc = ((const struct google_heap *)base)->list[number];
-
-	return (struct arena){ .kind = google_arena_kinds, .address = tc->root, .size = tc->bytes };
-}
-
 static unsigned int google_free_kind(const struct heap *base, size_t number, allocation_id id,
 				     struct block block)
 {
@@ -125,16 +116,6 @@ static unsigned int google_free_kind(const struct heap *base, size_t number, all
 	if (span && span->is_free)
 		return FREE_PAGES;
 	return cached ? FREE_CPU + cached->kind : FREE_OBJECT;
-}
-
-static bool google_lives_in(const struct heap *base, uint64_t start, uint64_t end)
-{
-	const struct google_heap *heap = (const struct google_heap *)base;
-
-	for (size_t i = 0; i < heap->count; i++)
-		if (heap->list[i]->module->start == start && heap->list[i]->module->end == end)
-			return true;
-	return false;
 }
 
 /* Classes are an eighth of the size apart, or up to a quarter where that makes spans alike. */
@@ -218,8 +199,8 @@ const struct allocator allocator_google_tcmalloc = {
 	.name = NAME,
 	.summary = "Google's tcmalloc of 2023 to 2026",
 	.alignment = ALIGNMENT,
+	.lives_in = heap_has_arena_in,
 	.heap_size = sizeof(struct google_heap),
 	.noting = &google_noting,
-	FILL_SLOTS(google, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, lives_in, tell),
+	FILL_SLOTS(google, open, walk, close, arena_kinds, free_kinds, free_kind, size_fits, tell),
 };

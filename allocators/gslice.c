@@ -516,21 +516,27 @@ static void report(const struct gslice_heap *heap)
 		findings_add(findings, FINDING_NOTE, "%s", SWITCH);
 }
 
-static struct error *gslice_walk(struct heap *base, arena_number first, struct block_sink *sink)
-{
-	struct gslice_heap *heap = (struct gslice_heap *)base;
-
-	block_sink_align(sink, (unsigned int)gslice_unit(heap));
-	array_for_each(slab, &heap->slabs)
-		TRY(add_chunks(heap, slab, first + slab->source, sink));
-	report(heap);
-	return NULL;
-}
-
 static const struct arena_kind gslice_arena_kinds[] = {
 	{ .name = "slices", .group = "GLib's slices" },
 	{ NULL },
 };
+
+static struct error *gslice_walk(struct heap *base, struct block_sink *sink)
+{
+	struct gslice_heap *heap = (struct gslice_heap *)base;
+
+	block_sink_align(sink, (unsigned int)gslice_unit(heap));
+	array_for_each(source, &heap->sources)
+		TRY(array_append(&base->arenas,
+				 (struct arena){ gslice_arena_kinds, source->address }));
+	array_for_each(slab, &heap->slabs) {
+		TRY(add_chunks(heap, slab, base->first_arena + slab->source, sink));
+		base->arenas.items[slab->source].size +=
+			gslice_page_bytes(heap, slab->bin) - gslice_unit(heap);
+	}
+	report(heap);
+	return NULL;
+}
 
 enum { FREE_SLAB, FREE_MAGAZINE };
 
@@ -539,23 +545,6 @@ static const struct free_kind gslice_free_kinds[] = {
 	[FREE_MAGAZINE] = { "magazine" },
 	{ NULL },
 };
-
-static size_t gslice_arena_count(const struct heap *base)
-{
-	return ((const struct gslice_heap *)base)->sources.count;
-}
-
-static struct arena gslice_arena(const struct heap *base, size_t number)
-{
-	const struct gslice_heap *heap = (const struct gslice_heap *)base;
-	struct arena arena = { .kind = gslice_arena_kinds,
-			       .address = heap->sources.items[number].address };
-
-	array_for_each(slab, &heap->slabs)
-		if (slab->source == number)
-			arena.size += gslice_page_bytes(heap, slab->bin) - gslice_unit(heap);
-	return arena;
-}
 
 static unsigned int gslice_free_kind(const struct heap *base, size_t number, allocation_id id,
 				     struct block block)
@@ -624,6 +613,6 @@ const struct allocator allocator_gslice = {
 	.narrow = true,
 	.alignment = 16,
 	.heap_size = sizeof(struct gslice_heap),
-	FILL_SLOTS(gslice, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, visit_units, tell, visit_structure),
+	FILL_SLOTS(gslice, open, walk, close, arena_kinds, free_kinds, free_kind, size_fits,
+		   visit_units, tell, visit_structure),
 };

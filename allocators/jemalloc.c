@@ -100,22 +100,6 @@ static void report(const struct jemalloc *je, struct findings *findings)
 			je->changing_caches);
 }
 
-static struct error *jemalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
-{
-	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
-
-	heap->first_arena = first;
-	for (size_t i = 0; i < heap->count; i++) {
-		struct jemalloc *je = heap->list[i];
-
-		TRY(jemalloc_claim_metadata(je, sink));
-		TRY(jemalloc_add_blocks(je, &heap->context, first, sink));
-		report(je, heap->context.findings);
-		first += (arena_number)je->arenas.count;
-	}
-	return NULL;
-}
-
 enum { ARENA_FIRST, ARENA_FURTHER };
 
 static const struct arena_kind jemalloc_arena_kinds[] = {
@@ -125,6 +109,31 @@ static const struct arena_kind jemalloc_arena_kinds[] = {
 			    .is_extra = true },
 	{ NULL },
 };
+
+static struct error *jemalloc_walk(struct heap *base, struct block_sink *sink)
+{
+	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
+	arena_number first = base->first_arena;
+
+	for (size_t i = 0; i < heap->count; i++) {
+		struct jemalloc *je = heap->list[i];
+
+		TRY(jemalloc_claim_metadata(je, sink));
+		TRY(jemalloc_add_blocks(je, &heap->context, first, sink));
+		report(je, heap->context.findings);
+		first += (arena_number)je->arenas.count;
+		array_for_each(arena, &je->arenas) {
+			bool is_first = arena == je->arenas.items;
+
+			TRY(array_append(
+				&base->arenas,
+				(struct arena){ &jemalloc_arena_kinds[is_first ? ARENA_FIRST
+									       : ARENA_FURTHER],
+						arena->address, arena->bytes }));
+		}
+	}
+	return NULL;
+}
 
 enum { FREE_CACHED, FREE_REGION, FREE_DIRTY, FREE_MUZZY, FREE_RETAINED };
 
@@ -148,28 +157,6 @@ static const struct jemalloc *find_arena(const struct heap *base, size_t *number
 	return heap->list[i];
 }
 
-static size_t jemalloc_arena_count(const struct heap *base)
-{
-	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
-	size_t count = 0;
-
-	for (size_t i = 0; i < heap->count; i++)
-		count += heap->list[i]->arenas.count;
-	return count;
-}
-
-static struct arena jemalloc_arena(const struct heap *base, size_t number)
-{
-	const struct jemalloc *je = find_arena(base, &number);
-	const struct jemalloc_arena *arena = &je->arenas.items[number];
-
-	return (struct arena){
-		.kind = &jemalloc_arena_kinds[number > 0 ? ARENA_FURTHER : ARENA_FIRST],
-		.address = arena->address,
-		.size = arena->bytes,
-	};
-}
-
 static unsigned int jemalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
 				       struct block block)
 {
@@ -188,7 +175,7 @@ static void jemalloc_visit_spare(const struct heap *base, const struct allocatio
 				 void (*visit)(void *data, const struct spare *spare), void *data)
 {
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
-	arena_number first = heap->first_arena;
+	arena_number first = base->first_arena;
 
 	for (size_t i = 0; i < heap->count; i++) {
 		const struct jemalloc *je = heap->list[i];
@@ -227,6 +214,6 @@ const struct allocator allocator_jemalloc = {
 	.heap_size = sizeof(struct jemalloc_heap),
 	.spare = jemalloc_visit_spare,
 	.noting = &jemalloc_noting,
-	FILL_SLOTS(jemalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, lives_in, tell, visit_structure),
+	FILL_SLOTS(jemalloc, open, walk, close, arena_kinds, free_kinds, free_kind, size_fits,
+		   lives_in, tell, visit_structure),
 };

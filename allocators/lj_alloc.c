@@ -223,16 +223,20 @@ static struct error *walk_chunks(struct lj_heap *heap, const struct segment *seg
 	return NULL;
 }
 
-static struct error *lj_alloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *lj_alloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct lj_heap *heap = of(base);
 
 	for (size_t i = 0; i < heap->segments.count; i++) {
 		const struct segment *segment = &heap->segments.items[i];
 
+		TRY(array_append(&base->arenas,
+				 (struct arena){ &arena_kinds[segment->is_direct], segment->base,
+						 segment->end - segment->base }));
 		if (i && segment->base < heap->segments.items[i - 1].end)
 			continue;
-		TRY(block_sink_region(sink, segment->base, segment->end, first + (arena_number)i));
+		TRY(block_sink_region(sink, segment->base, segment->end,
+				      base->first_arena + (arena_number)i));
 		if (!segment->is_direct)
 			TRY(walk_chunks(heap, segment, sink));
 		else
@@ -242,19 +246,6 @@ static struct error *lj_alloc_walk(struct heap *base, arena_number first, struct
 								 BLOCK_USED }));
 	}
 	return NULL;
-}
-
-static size_t lj_alloc_arena_count(const struct heap *heap)
-{
-	return of(heap)->segments.count;
-}
-
-static struct arena lj_alloc_arena(const struct heap *heap, size_t number)
-{
-	const struct segment *segment = &of(heap)->segments.items[number];
-
-	return (struct arena){ &arena_kinds[segment->is_direct], segment->base,
-			       segment->end - segment->base };
 }
 
 static unsigned int lj_alloc_free_kind(const struct heap *heap, size_t number, allocation_id id,
@@ -311,6 +302,6 @@ const struct allocator allocator_lj_alloc = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct lj_heap),
-	FILL_SLOTS(lj_alloc, open, close, walk, arena_count, arena, free_kind, extent, size_fits,
-		   keeps, visit_structure),
+	FILL_SLOTS(lj_alloc, open, close, walk, free_kind, extent, size_fits, keeps,
+		   visit_structure),
 };

@@ -99,13 +99,18 @@ static struct error *claim(const struct mimalloc_heap *heap, struct block_sink *
 	return NULL;
 }
 
-static struct error *mimalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static const struct arena_kind mimalloc_arena_kinds[] = {
+	{ .name = "heap", .group = "The heap of mimalloc" },
+	{ NULL },
+};
+
+static struct error *mimalloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct mimalloc_heap *heap = (struct mimalloc_heap *)base;
 	struct findings *findings = heap->context.findings;
 
 	TRY(claim(heap, sink));
-	TRY(mimalloc_add_blocks(heap, first, sink));
+	TRY(mimalloc_add_blocks(heap, base->first_arena, sink));
 	heap_damage_report(&heap->absent, findings, "mimalloc",
 			   "pages whose free blocks the core lacks",
 			   "which of their blocks are free is unknown");
@@ -120,13 +125,10 @@ static struct error *mimalloc_walk(struct heap *base, arena_number first, struct
 		heap_damage_report(&heap->overruns, findings, "mimalloc",
 				   "blocks in use whose end was overwritten",
 				   "they count with all of their bytes");
-	return NULL;
+	return array_append(
+		&base->arenas,
+		(struct arena){ mimalloc_arena_kinds, base->owned.items[0].start, heap->bytes });
 }
-
-static const struct arena_kind mimalloc_arena_kinds[] = {
-	{ .name = "heap", .group = "The heap of mimalloc" },
-	{ NULL },
-};
 
 enum { FREE_LIST, FREE_BY_OTHERS, FREE_REST, FREE_SPAN };
 
@@ -136,20 +138,6 @@ static const struct free_kind mimalloc_free_kinds[] = {
 	[FREE_REST] = { "page rest" },	  /* of its page, in which no blocks are yet */
 	[FREE_SPAN] = { "free slices" },  { NULL },
 };
-
-static size_t mimalloc_arena_count(const struct heap *base)
-{
-	return 1;
-}
-
-static struct arena mimalloc_arena(const struct heap *base, size_t number)
-{
-	const struct mimalloc_heap *heap = (const struct mimalloc_heap *)base;
-
-	return (struct arena){ .kind = mimalloc_arena_kinds,
-			       .address = heap->heap.owned.items[0].start,
-			       .size = heap->bytes };
-}
 
 static unsigned int mimalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
 				       struct block block)
@@ -234,6 +222,6 @@ const struct allocator allocator_mimalloc = {
 	.summary = "mimalloc 1.7 to 3.6",
 	.alignment = ALIGNMENT,
 	.heap_size = sizeof(struct mimalloc_heap),
-	FILL_SLOTS(mimalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, extent, size_fits, lives_in, tell),
+	FILL_SLOTS(mimalloc, open, walk, close, arena_kinds, free_kinds, free_kind, extent,
+		   size_fits, lives_in, tell),
 };

@@ -39,21 +39,22 @@ static void report(const struct musl_heap *heap, struct findings *findings)
 			   "the whole slot counts as used");
 }
 
-static struct error *musl_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static const struct arena_kind musl_arena_kinds[] = {
+	{ .name = "heap", .group = "The heap of musl" },
+	{ NULL },
+};
+
+static struct error *musl_walk(struct heap *base, struct block_sink *sink)
 {
 	struct musl_heap *heap = (struct musl_heap *)base;
 
 	array_for_each(area, &heap->areas)
 		TRY(block_sink_claim(sink, area->start, area->end));
-	TRY(musl_add_blocks(heap, first, sink));
+	TRY(musl_add_blocks(heap, base->first_arena, sink));
 	report(heap, heap->context.findings);
-	return NULL;
+	return array_append(&base->arenas,
+			    (struct arena){ musl_arena_kinds, heap->head, heap->bytes });
 }
-
-static const struct arena_kind musl_arena_kinds[] = {
-	{ .name = "heap", .group = "The heap of musl" },
-	{ NULL },
-};
 
 enum { FREE_AVAILABLE, FREE_FREED };
 
@@ -62,20 +63,6 @@ static const struct free_kind musl_free_kinds[] = {
 	[FREE_FREED] = { "freed slot" },	 /* once these are used up */
 	{ NULL },
 };
-
-static size_t musl_arena_count(const struct heap *base)
-{
-	return 1;
-}
-
-static struct arena musl_arena(const struct heap *base, size_t number)
-{
-	const struct musl_heap *heap = (const struct musl_heap *)base;
-
-	return (struct arena){ .kind = musl_arena_kinds,
-			       .address = heap->head,
-			       .size = heap->bytes };
-}
 
 static unsigned int musl_free_kind(const struct heap *base, size_t number, allocation_id id,
 				   struct block block)
@@ -152,6 +139,6 @@ const struct allocator allocator_musl = {
 	.narrow = true,
 	.alignment = UNIT,
 	.heap_size = sizeof(struct musl_heap),
-	FILL_SLOTS(musl, open, walk, close, arena_count, arena, arena_kinds, free_kinds, free_kind,
-		   extent, size_fits, lives_in, tell),
+	FILL_SLOTS(musl, open, walk, close, arena_kinds, free_kinds, free_kind, extent, size_fits,
+		   lives_in, tell),
 };

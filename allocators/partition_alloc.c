@@ -6,11 +6,6 @@
 
 #include <inttypes.h>
 
-static const struct arena_kind partition_alloc_arena_kinds[] = {
-	{ .name = "partition", .group = "Partitions of PartitionAlloc" },
-	{ NULL },
-};
-
 enum { FREE_SLOT, FREE_CACHED, FREE_QUARANTINE, FREE_REST, FREE_SPAN };
 
 static const struct free_kind partition_alloc_free_kinds[] = {
@@ -83,30 +78,23 @@ static void report(const struct pa_heap *heap)
 			   "what may follow in them counts as used");
 }
 
-static struct error *partition_alloc_walk(struct heap *base, arena_number first,
-					  struct block_sink *sink)
+static const struct arena_kind partition_alloc_arena_kinds[] = {
+	{ .name = "partition", .group = "Partitions of PartitionAlloc" },
+	{ NULL },
+};
+
+static struct error *partition_alloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct pa_heap *heap = of(base);
 
 	array_for_each(page, &heap->metadata)
 		TRY(block_sink_claim(sink, *page, *page + PA_SYSTEM_PAGE));
-	TRY(pa_add_blocks(heap, first, sink));
+	TRY(pa_add_blocks(heap, base->first_arena, sink));
 	report(heap);
+	array_for_each(root, &heap->roots)
+		TRY(array_append(&base->arenas, (struct arena){ partition_alloc_arena_kinds,
+								root->address, root->bytes }));
 	return NULL;
-}
-
-static size_t partition_alloc_arena_count(const struct heap *heap)
-{
-	return of(heap)->roots.count;
-}
-
-static struct arena partition_alloc_arena(const struct heap *heap, size_t number)
-{
-	const struct pa_root *root = &of(heap)->roots.items[number];
-
-	return (struct arena){ .kind = partition_alloc_arena_kinds,
-			       .address = root->address,
-			       .size = root->bytes };
 }
 
 static unsigned int partition_alloc_free_kind(const struct heap *base, size_t number,
@@ -156,14 +144,6 @@ static bool partition_alloc_keeps(const struct heap *heap, struct block block)
 	return i < count && caches[i] == block.start;
 }
 
-static bool partition_alloc_lives_in(const struct heap *heap, uint64_t start, uint64_t end)
-{
-	array_for_each(root, &of(heap)->roots)
-		if (root->address >= start && root->address < end)
-			return true;
-	return false;
-}
-
 static bool partition_alloc_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
 {
 	const struct pa_heap *heap = of(base);
@@ -195,7 +175,8 @@ const struct allocator allocator_partition_alloc = {
 	.name = "partition_alloc",
 	.summary = "PartitionAlloc of Chromium",
 	.alignment = 16,
+	.lives_in = heap_has_arena_in,
 	.heap_size = sizeof(struct pa_heap),
-	FILL_SLOTS(partition_alloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, extent, size_fits, keeps, lives_in, tell),
+	FILL_SLOTS(partition_alloc, open, walk, close, arena_kinds, free_kinds, free_kind, extent,
+		   size_fits, keeps, tell),
 };

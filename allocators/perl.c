@@ -26,7 +26,6 @@ struct perl_heap {
 	struct heap heap;
 	struct heap_context context;
 	struct perl_arenas arenas;
-	uint64_t sizes[ARENAS]; /* bytes of arenas */
 };
 
 static const struct perl_heap *of(const struct heap *heap)
@@ -123,19 +122,21 @@ static struct error *walk_arena(const struct perl_arena *arena, arena_number num
 	return NULL;
 }
 
-static struct error *perl_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *perl_walk(struct heap *base, struct block_sink *sink)
 {
 	struct perl_heap *heap = (struct perl_heap *)base;
 
 	TRY(drop_freed(heap, sink));
 	perl_claim_slots(heap->context.image, &heap->arenas);
+	for (size_t i = 0; i < ARENAS; i++)
+		TRY(array_append(&base->arenas, (struct arena){ &arena_kinds[i] }));
 	array_for_each(arena, &heap->arenas.list) {
 		unsigned int number = number_of(arena);
 
 		if (arena->slot == 0)
 			continue;
-		heap->sizes[number] += arena->size;
-		TRY(walk_arena(arena, first + number, sink));
+		base->arenas.items[number].size += arena->size;
+		TRY(walk_arena(arena, base->first_arena + number, sink));
 	}
 	if (heap->arenas.damaged > 0)
 		findings_add(
@@ -144,16 +145,6 @@ static struct error *perl_walk(struct heap *base, arena_number first, struct blo
 			"; they are not counted, and what they refer to is not leaked",
 			heap->arenas.damaged);
 	return NULL;
-}
-
-static size_t perl_arena_count(const struct heap *heap)
-{
-	return ARENAS;
-}
-
-static struct arena perl_arena(const struct heap *heap, size_t number)
-{
-	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
 }
 
 static bool perl_tell(const struct heap *base, uint64_t address, char *ret, size_t size)
@@ -237,5 +228,5 @@ const struct allocator allocator_perl = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct perl_heap),
-	FILL_SLOTS(perl, open, close, walk, arena_count, arena, tell, tell_used, visit_structure),
+	FILL_SLOTS(perl, open, close, walk, tell, tell_used, visit_structure),
 };

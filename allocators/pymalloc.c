@@ -204,15 +204,19 @@ static struct error *drop_overlapping(struct pymalloc_heap *heap, struct block_s
 	return NULL;
 }
 
-static struct error *pymalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *pymalloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct pymalloc_heap *heap = (struct pymalloc_heap *)base;
 	struct walk walk = { .view = { heap->context.image }, .sink = sink };
 
 	TRY(drop_overlapping(heap, sink));
 	for (size_t i = 0; i < heap->arenas.count; i++) {
-		block_sink_align(sink, heap->arenas.items[i].geometry->alignment);
-		TRY(walk_arena(&walk, &heap->arenas.items[i], first + (arena_number)i));
+		const struct pymalloc_arena *arena = &heap->arenas.items[i];
+
+		block_sink_align(sink, arena->geometry->alignment);
+		TRY(walk_arena(&walk, arena, base->first_arena + (arena_number)i));
+		TRY(array_append(&base->arenas, (struct arena){ arena_kinds, arena->address,
+								arena->geometry->arena }));
 	}
 	if (walk.damaged > 0)
 		findings_add(
@@ -221,18 +225,6 @@ static struct error *pymalloc_walk(struct heap *base, arena_number first, struct
 			"; their objects are not counted, and what they refer to is not leaked",
 			walk.damaged);
 	return NULL;
-}
-
-static size_t pymalloc_arena_count(const struct heap *heap)
-{
-	return of(heap)->arenas.count;
-}
-
-static struct arena pymalloc_arena(const struct heap *heap, size_t number)
-{
-	const struct pymalloc_arena *arena = &of(heap)->arenas.items[number];
-
-	return (struct arena){ arena_kinds, arena->address, arena->geometry->arena };
 }
 
 /* The interpreter has a mimalloc from 3.13 on; that it uses it is said already. */
@@ -356,6 +348,6 @@ const struct allocator allocator_pymalloc = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct pymalloc_heap),
-	FILL_SLOTS(pymalloc, open, close, walk, arena_count, arena, lives_in, free_kind,
-		   visit_units, tell, tell_used, visit_structure),
+	FILL_SLOTS(pymalloc, open, close, walk, lives_in, free_kind, visit_units, tell, tell_used,
+		   visit_structure),
 };

@@ -22,19 +22,16 @@ static const struct free_kind free_kinds[] = {
 	[FREE_TRANSIENT] = { "free transient" }, { NULL },
 };
 
-static const struct arena_kind transient_kind = {
-	.name = "ruby-transient",
-	.group = "Transient heap of Ruby",
-	.used = "used transient",
-};
-
-/* One arena for all slots of a size. */
-static const struct arena_kind arena_kinds[RUBY_SLOT_SIZES + 1] = {
+/* One arena for all slots of a size, and one for the transient heap. */
+static const struct arena_kind arena_kinds[] = {
 	{ .name = "ruby-40", .group = "Slots of Ruby, 40 bytes" },
 	{ .name = "ruby-80", .group = "Slots of Ruby, 80 bytes" },
 	{ .name = "ruby-160", .group = "Slots of Ruby, 160 bytes" },
 	{ .name = "ruby-320", .group = "Slots of Ruby, 320 bytes" },
 	{ .name = "ruby-640", .group = "Slots of Ruby, 640 bytes" },
+	[RUBY_SLOT_SIZES] = { .name = "ruby-transient",
+			      .group = "Transient heap of Ruby",
+			      .used = "used transient" },
 	{ NULL },
 };
 
@@ -43,7 +40,6 @@ struct ruby_heap {
 	struct heap_context context;
 	struct ruby_pages pages;
 	struct ruby_transients transients;
-	uint64_t sizes[RUBY_SLOT_SIZES]; /* bytes of pages, by size of their slots */
 };
 
 static const struct ruby_heap *of(const struct heap *heap)
@@ -139,16 +135,6 @@ static struct error *walk_page(struct view *view, struct ruby_page *page, arena_
 	return NULL;
 }
 
-/* The number of arenas of slots. */
-static size_t slot_arenas(const struct ruby_heap *heap)
-{
-	size_t count = RUBY_SLOT_SIZES;
-
-	while (count > 1 && heap->sizes[count - 1] == 0)
-		count--;
-	return count;
-}
-
 static struct error *walk_transient(struct view *view, const struct ruby_transient *transient,
 				    struct block_sink *sink)
 {
@@ -174,9 +160,9 @@ static struct error *walk_transient(struct view *view, const struct ruby_transie
 }
 
 /* A row of blocks is a region. Those that are memory of other heaps are left out. */
-static struct error *walk_transients(struct ruby_heap *heap, arena_number arena,
-				     struct block_sink *sink)
+static struct error *walk_transients(struct ruby_heap *heap, struct block_sink *sink)
 {
+	const arena_number arena = heap->heap.first_arena + (arena_number)heap->heap.arenas.count;
 	struct view view = { heap->context.image };
 	uint64_t end = 0;
 	size_t kept = 0;
@@ -204,37 +190,29 @@ static struct error *walk_transients(struct ruby_heap *heap, arena_number arena,
 		end += RUBY_TRANSIENT_BLOCK;
 		TRY(walk_transient(&view, transient, sink));
 	}
-	return NULL;
+	return kept > 0 ? array_append(&heap->heap.arenas,
+				       (struct arena){ &arena_kinds[RUBY_SLOT_SIZES],
+						       .size = kept * RUBY_TRANSIENT_BLOCK })
+			: NULL;
 }
 
-static struct error *ruby_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *ruby_walk(struct heap *base, struct block_sink *sink)
 {
 	struct ruby_heap *heap = (struct ruby_heap *)base;
 	struct view view = { heap->context.image };
 
 	TRY(drop_overlapping(heap, sink));
+	for (size_t i = 0; i < RUBY_SLOT_SIZES; i++)
+		TRY(array_append(&base->arenas, (struct arena){ &arena_kinds[i] }));
 	array_for_each(page, &heap->pages.list) {
 		unsigned int number = size_class(page);
 
-		heap->sizes[number] += ruby_page_size(page);
-		TRY(walk_page(&view, page, first + number, sink));
+		base->arenas.items[number].size += ruby_page_size(page);
+		TRY(walk_page(&view, page, base->first_arena + number, sink));
 	}
-	return walk_transients(heap, first + (arena_number)slot_arenas(heap), sink);
-}
-
-static size_t ruby_arena_count(const struct heap *heap)
-{
-	return slot_arenas(of(heap)) + (of(heap)->transients.list.count > 0);
-}
-
-static struct arena ruby_arena(const struct heap *heap, size_t number)
-{
-	if (number == slot_arenas(of(heap)))
-		return (struct arena){
-			.kind = &transient_kind,
-			.size = of(heap)->transients.list.count * RUBY_TRANSIENT_BLOCK,
-		};
-	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
+	while (base->arenas.count > 1 && base->arenas.items[base->arenas.count - 1].size == 0)
+		base->arenas.count--;
+	return walk_transients(heap, sink);
 }
 
 /* The page that has the address, or NULL. */
@@ -252,7 +230,7 @@ static unsigned int ruby_free_kind(const struct heap *base, size_t number, alloc
 	const struct ruby_page *page = find_page(of(base), block.start);
 	uint64_t end = block.start + block.size;
 
-	if (number == slot_arenas(of(base)))
+	if (base->arenas.items[number].kind == &arena_kinds[RUBY_SLOT_SIZES])
 		return end % RUBY_TRANSIENT_BLOCK == 0 ? FREE_TRANSIENT : DROPPED;
 	return page && page->used == 0 ? FREE_PAGE : FREE_SLOT;
 }
@@ -330,6 +308,5 @@ const struct allocator allocator_ruby = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct ruby_heap),
-	FILL_SLOTS(ruby, open, close, walk, arena_count, arena, free_kind, visit_units, tell,
-		   visit_structure),
+	FILL_SLOTS(ruby, open, close, walk, free_kind, visit_units, tell, visit_structure),
 };

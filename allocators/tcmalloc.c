@@ -72,11 +72,15 @@ static void report(const struct tcmalloc *tc, struct findings *findings)
 			"tcmalloc: the central caches were not found: what is in them counts as used");
 }
 
-static struct error *tcmalloc_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static const struct arena_kind tcmalloc_arena_kinds[] = {
+	{ .name = "heap", .group = "Heaps of tcmalloc" },
+	{ NULL },
+};
+
+static struct error *tcmalloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
 
-	heap->first_arena = first;
 	for (size_t i = 0; i < heap->count; i++) {
 		struct tcmalloc *tc = heap->list[i];
 
@@ -84,16 +88,14 @@ static struct error *tcmalloc_walk(struct heap *base, arena_number first, struct
 			TRY(block_sink_claim(sink, range->start, range->end));
 		if (tc->central.start)
 			TRY(block_sink_claim(sink, tc->central.start, tc->central.end));
-		TRY(tcmalloc_add_blocks(tc, &heap->context, first + (arena_number)i, sink));
+		TRY(tcmalloc_add_blocks(tc, &heap->context, base->first_arena + (arena_number)i,
+					sink));
 		report(tc, heap->context.findings);
+		TRY(array_append(&base->arenas,
+				 (struct arena){ tcmalloc_arena_kinds, tc->root, tc->bytes }));
 	}
 	return NULL;
 }
-
-static const struct arena_kind tcmalloc_arena_kinds[] = {
-	{ .name = "heap", .group = "Heaps of tcmalloc" },
-	{ NULL },
-};
 
 enum { FREE_CACHED, FREE_TRANSFER, FREE_OBJECT, FREE_NORMAL, FREE_RETURNED };
 
@@ -105,20 +107,6 @@ static const struct free_kind tcmalloc_free_kinds[] = {
 	[FREE_RETURNED] = { "returned" },	/* addresses whose memory the system has again */
 	{ NULL },
 };
-
-static size_t tcmalloc_arena_count(const struct heap *base)
-{
-	return ((const struct tcmalloc_heap *)base)->count;
-}
-
-static struct arena tcmalloc_arena(const struct heap *base, size_t number)
-{
-	const struct tcmalloc *tc = ((const struct tcmalloc_heap *)base)->list[number];
-
-	return (struct arena){ .kind = tcmalloc_arena_kinds,
-			       .address = tc->root,
-			       .size = tc->bytes };
-}
 
 static unsigned int tcmalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
 				       struct block block)
@@ -144,21 +132,11 @@ static void tcmalloc_visit_spare(const struct heap *base, const struct allocatio
 	for (size_t i = 0; i < heap->count; i++)
 		array_for_each(span, &heap->list[i]->spans) {
 			struct spare spare = { span->start, span_end(span), SPARE_INSIDE,
-					       heap->first_arena + (arena_number)i };
+					       base->first_arena + (arena_number)i };
 
 			if (span_location(span) == SPAN_NORMAL)
 				visit(data, &spare);
 		}
-}
-
-static bool tcmalloc_lives_in(const struct heap *base, uint64_t start, uint64_t end)
-{
-	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
-
-	for (size_t i = 0; i < heap->count; i++)
-		if (heap->list[i]->module->start == start && heap->list[i]->module->end == end)
-			return true;
-	return false;
 }
 
 /* Classes are an eighth of the size apart, or a little more where that makes spans alike. */
@@ -262,9 +240,10 @@ const struct allocator allocator_tcmalloc = {
 	.summary = "gperftools' tcmalloc 2.8 to 2.18",
 	.narrow = true,
 	.alignment = ALIGNMENT,
+	.lives_in = heap_has_arena_in,
 	.heap_size = sizeof(struct tcmalloc_heap),
 	.noting = &tcmalloc_noting,
 	.spare = tcmalloc_visit_spare,
-	FILL_SLOTS(tcmalloc, open, walk, close, arena_count, arena, arena_kinds, free_kinds,
-		   free_kind, size_fits, lives_in, tell, visit_structure),
+	FILL_SLOTS(tcmalloc, open, walk, close, arena_kinds, free_kinds, free_kind, size_fits, tell,
+		   visit_structure),
 };

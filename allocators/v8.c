@@ -27,7 +27,6 @@ struct v8_heap {
 	struct heap heap;
 	struct heap_context context;
 	struct v8_heap_parts parts;
-	uint64_t sizes[ARENAS];	 /* bytes of chunks */
 	uint64_t cut, cut_bytes; /* chunks in which a walk ended early, and what was left of them */
 };
 
@@ -168,20 +167,22 @@ static struct error *walk_chunk(struct v8_heap *heap, const struct v8_chunk *chu
 	return NULL;
 }
 
-static struct error *v8_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *v8_walk(struct heap *base, struct block_sink *sink)
 {
 	struct v8_heap *heap = (struct v8_heap *)base;
 
 	TRY(block_sink_order(sink));
 	block_sink_align(sink, V8_WORD);
+	for (size_t i = 0; i < ARENAS; i++)
+		TRY(array_append(&base->arenas, (struct arena){ &arena_kinds[i] }));
 	array_for_each(chunk, &heap->parts.chunks) {
 		struct block block;
 
 		if (!v8_is_walked(chunk) ||
 		    block_sink_place(sink, chunk->start, chunk->end, &block) != SINK_APART)
 			continue;
-		heap->sizes[chunk->space] += chunk->size;
-		TRY(walk_chunk(heap, chunk, first + (arena_number)chunk->space, sink));
+		base->arenas.items[chunk->space].size += chunk->size;
+		TRY(walk_chunk(heap, chunk, base->first_arena + (arena_number)chunk->space, sink));
 	}
 	if (heap->cut)
 		findings_add(heap->context.findings, FINDING_NOTE,
@@ -189,16 +190,6 @@ static struct error *v8_walk(struct heap *base, arena_number first, struct block
 			     " bytes of objects there are not counted",
 			     heap->cut, heap->cut_bytes);
 	return NULL;
-}
-
-static size_t v8_arena_count(const struct heap *heap)
-{
-	return ARENAS;
-}
-
-static struct arena v8_arena(const struct heap *heap, size_t number)
-{
-	return (struct arena){ .kind = &arena_kinds[number], .size = of(heap)->sizes[number] };
 }
 
 static struct error *v8_visit_units(const struct heap *base, unit_visit visit, void *data)
@@ -252,5 +243,5 @@ const struct allocator allocator_v8 = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct v8_heap),
-	FILL_SLOTS(v8, open, close, walk, arena_count, arena, visit_units, holds, visit_structure),
+	FILL_SLOTS(v8, open, close, walk, visit_units, holds, visit_structure),
 };

@@ -119,13 +119,13 @@ static void check_counts(struct zend_heap *heap)
 	}
 }
 
-static struct error *zend_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *zend_walk(struct heap *base, struct block_sink *sink)
 {
 	struct zend_heap *heap = (struct zend_heap *)base;
 	struct findings *findings = heap->context.findings;
 
 	TRY(drop_overlapping(heap, sink));
-	TRY(zend_add_blocks(heap, first, sink));
+	TRY(zend_add_blocks(heap, base->first_arena, sink));
 	check_counts(heap);
 	heap_damage_report(&heap->lists, findings, "zend",
 			   "lists of free blocks that lead elsewhere",
@@ -135,20 +135,11 @@ static struct error *zend_walk(struct heap *base, arena_number first, struct blo
 	heap_damage_report(&heap->counts, findings, "zend",
 			   "heaps that count other bytes in use than their blocks have",
 			   "the blocks count");
+	array_for_each(space, &heap->spaces)
+		TRY(array_append(&base->arenas,
+				 (struct arena){ arena_kinds, space->main + ZEND_HEAP, space->held,
+						 space->real_size }));
 	return NULL;
-}
-
-static size_t zend_arena_count(const struct heap *heap)
-{
-	return of(heap)->spaces.count;
-}
-
-static struct arena zend_arena(const struct heap *heap, size_t number)
-{
-	const struct zend_space *space = &of(heap)->spaces.items[number];
-
-	return (struct arena){ arena_kinds, space->main + ZEND_HEAP, space->held,
-			       space->real_size };
 }
 
 static unsigned int zend_free_kind(const struct heap *heap, size_t number, allocation_id id,
@@ -270,6 +261,6 @@ const struct allocator allocator_zend = {
 	.arena_kinds = arena_kinds,
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct zend_heap),
-	FILL_SLOTS(zend, open, close, walk, arena_count, arena, free_kind, visit_units, size_fits,
-		   keeps, tell, tell_used, visit_structure),
+	FILL_SLOTS(zend, open, close, walk, free_kind, visit_units, size_fits, keeps, tell,
+		   tell_used, visit_structure),
 };

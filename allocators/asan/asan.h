@@ -43,7 +43,6 @@ struct asan_heap {
 	uint64_t space;			 /* where the sizes begin */
 	uint64_t ends[ASAN_CLASSES];	 /* of what is in use of each size, or 0 */
 	ARRAY(struct asan_large) larges; /* by address */
-	uint64_t bytes;
 	struct heap_damage heads;
 };
 

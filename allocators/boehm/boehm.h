@@ -125,7 +125,6 @@ struct boehm_heap {
 	struct heap_context context;
 	struct collector *collectors;
 	size_t collector_count;
-	arena_number first_arena;
 };
 
 /* Bytes of so many words. */

@@ -359,8 +359,8 @@ struct error *glibc_find_unsorted(struct heap *base, const struct allocation_ind
 	for (size_t i = heap_region_count(index); i > 0; i--) {
 		const struct heap_region *region = heap_region(index, i - 1);
 
-		if (region->arena >= heap->first_arena &&
-		    region->arena - heap->first_arena < heap->arena_count)
+		if (region->arena >= heap->heap.first_arena &&
+		    region->arena - heap->heap.first_arena < heap->arena_count)
 			TRY(chain_region(&chain, region));
 	}
 	find_links(&chain);

@@ -254,9 +254,9 @@ void glibc_visit_spare(const struct heap *base, const struct allocation_index *i
 		arena_number arena;
 
 		search.region = heap_region(index, i);
-		arena = search.region->arena - heap->first_arena;
+		arena = search.region->arena - heap->heap.first_arena;
 		/* The last one has no free chunks. */
-		if (search.region->arena < heap->first_arena || arena >= heap->arena_count)
+		if (search.region->arena < heap->heap.first_arena || arena >= heap->arena_count)
 			continue;
 		search.arena = &heap->arenas[arena];
 		visit_region(&search);

@@ -210,8 +210,7 @@ struct glibc_heap {
 	uint64_t mapped_count, mapped_size; /* mmapped chunks found */
 	uint64_t mapped_gap;		    /* behind one, where another might be; or 0 */
 	size_t first_block;		    /* of this heap in the sink */
-	arena_number first_arena;
-	struct glibc_ring_memo *rings; /* see rings.h; NULL: memory was short */
+	struct glibc_ring_memo *rings;	    /* see rings.h; NULL: memory was short */
 };
 
 /* The distance of chunks above a multiple of heap->grain. */

@@ -474,7 +474,7 @@ static struct error *emit_chunk(struct scan *scan, const struct find *find)
 	};
 
 	TRY(block_sink_region(scan->sink, find->start, find->end,
-			      heap->first_arena + (arena_number)heap->arena_count));
+			      heap->heap.first_arena + (arena_number)heap->arena_count));
 	TRY(block_sink_add(scan->sink, block));
 	heap->mapped_count++;
 	heap->mapped_size += find->end - find->start;

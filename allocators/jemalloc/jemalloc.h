@@ -128,7 +128,6 @@ struct jemalloc_heap {
 	struct heap_context context;
 	struct jemalloc **list;
 	size_t count;
-	arena_number first_arena;
 };
 
 static inline uint64_t page_size(const struct jemalloc *je)

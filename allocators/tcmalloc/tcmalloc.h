@@ -113,7 +113,6 @@ struct tcmalloc_heap {
 	struct heap_context context;
 	struct tcmalloc **list;
 	size_t count;
-	arena_number first_arena;
 };
 
 static inline unsigned int address_bits(const struct tcmalloc *tc)

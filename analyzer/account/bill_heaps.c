@@ -129,13 +129,8 @@ static void count_block(struct counting *counting, allocation_id id, struct bloc
 /* Set the heap that the arena is one of, and which of that. */
 static void find_heap(struct counting *counting, arena_number arena)
 {
-	size_t i = heaps_count(counting->heaps);
-	arena_number first;
-
-	do {
-		counting->heap = heaps_heap(counting->heaps, --i, &first);
-	} while (first > arena);
-	counting->arena = arena - first;
+	counting->heap = heaps_heap_of(counting->heaps, arena);
+	counting->arena = arena - counting->heap->first_arena;
 	counting->arena_number = arena;
 }
 
@@ -203,14 +198,13 @@ static struct error *count_outer(struct counting *counting)
 static struct error *count_claim(void *data, row_number row, uint64_t start, uint64_t end)
 {
 	struct counting *counting = data;
-	arena_number first;
-	const struct heap *heap = heaps_heap(counting->heaps, counting->heap_number, &first);
+	const struct heap *heap = heaps_heap(counting->heaps, counting->heap_number);
 	size_t arena = heap->allocator->holds ? heap->allocator->holds(heap, start) : NO_ARENA;
 	struct heap_accounts *accounts = &counting->bill->heaps;
 
 	count_all(counting,
 		  arena == NO_ARENA ? &accounts->outside[counting->heap_number]
-				    : &accounts->arenas[first + arena],
+				    : &accounts->arenas[heap->first_arena + arena],
 		  counting->claimed, start, end);
 	counting->accounts->amounts[counting->claimed].count++;
 	return NULL;
@@ -231,8 +225,7 @@ static struct error *count_bookkeeping(struct counting *counting, size_t number)
 
 static struct error *count_reserved(struct counting *counting, size_t number)
 {
-	arena_number first;
-	const struct heap *heap = heaps_heap(counting->heaps, number, &first);
+	const struct heap *heap = heaps_heap(counting->heaps, number);
 	struct memory_range range;
 
 	counting->heap_number = number;
@@ -313,41 +306,39 @@ static struct error *add_accounts(struct bill *bill, const struct heap *heap, co
 }
 
 /* Rows for each arena of the heap. */
-static struct error *add_arenas(struct bill *bill, const struct heap *heap, arena_number first)
+static struct error *add_arenas(struct bill *bill, const struct heap *heap)
 {
-	size_t count = heap->allocator->arena_count(heap);
+	const struct arena_accounts *accounts = &bill->heaps.arenas[heap->first_arena];
 
-	for (size_t i = 0; i < count; i++) {
-		struct arena arena = heap->allocator->arena(heap, i);
+	array_for_each(arena, &heap->arenas) {
 		struct named_arena *named = &bill->arenas[bill->arena_count++];
 
 		snprintf(named->name, sizeof(named->name), "%s %s", heap->allocator->name,
-			 arena.kind->name);
-		if (arena.address)
+			 arena->kind->name);
+		if (arena->address)
 			snprintf(named->name, sizeof(named->name), "%s %#" PRIx64,
-				 heap->allocator->name, arena.address);
-		TRY(add_accounts(bill, heap, named->name, &bill->heaps.arenas[first + i]));
+				 heap->allocator->name, arena->address);
+		TRY(add_accounts(bill, heap, named->name, accounts++));
 	}
 	return NULL;
 }
 
 /* Arenas with a name for their used blocks have rows for these, the last ones. */
-static struct error *add_heap(struct bill *bill, const struct heap *heap, arena_number first,
-			      struct arena_accounts sum)
+static struct error *add_heap(struct bill *bill, const struct heap *heap, struct arena_accounts sum)
 {
-	size_t count = heap->allocator->arena_count(heap);
+	const struct arena_accounts *all = &bill->heaps.arenas[heap->first_arena];
 
-	for (size_t i = 0; i < count; i++) {
-		struct arena_accounts accounts = bill->heaps.arenas[first + i];
+	for (size_t i = 0; i < heap->arenas.count; i++) {
+		struct arena_accounts accounts = all[i];
 
-		if (heap->allocator->arena(heap, i).kind->used)
+		if (heap->arenas.items[i].kind->used)
 			accounts.amounts[ACCOUNT_USED] = (struct amount){ 0 };
 		arena_accounts_add(&sum, &accounts);
 	}
 	TRY(add_accounts(bill, heap, heap->allocator->name, &sum));
-	for (size_t i = 0; i < count; i++) {
-		const char *name = heap->allocator->arena(heap, i).kind->used;
-		struct amount used = bill->heaps.arenas[first + i].amounts[ACCOUNT_USED];
+	for (size_t i = 0; i < heap->arenas.count; i++) {
+		const char *name = heap->arenas.items[i].kind->used;
+		struct amount used = all[i].amounts[ACCOUNT_USED];
 
 		if (name && used.mapped)
 			TRY(add_row(bill, heap->allocator->name, name, used));
@@ -359,11 +350,9 @@ static struct error *add_rows(struct bill *bill, const struct heaps *heaps, bool
 {
 	for (size_t i = 0; i < heaps_count(heaps); i++) {
 		const struct arena_accounts *outside = &bill->heaps.outside[i];
-		arena_number first;
-		const struct heap *heap = heaps_heap(heaps, i, &first);
+		const struct heap *heap = heaps_heap(heaps, i);
 
-		TRY(by_arena ? add_arenas(bill, heap, first)
-			     : add_heap(bill, heap, first, *outside));
+		TRY(by_arena ? add_arenas(bill, heap) : add_heap(bill, heap, *outside));
 		if (by_arena)
 			TRY(add_accounts(bill, heap, heap->allocator->name, outside));
 	}

@@ -54,12 +54,11 @@ static struct error *find_notes(struct callers *callers)
 {
 	const struct heaps *heaps = analysis_heaps(callers->analysis);
 	const struct runtimes *runtimes;
-	arena_number first;
 	void *owner;
 
 	TRY(heaps_wake(heaps));
 	for (size_t i = 0; i < heaps_count(heaps); i++) {
-		const struct heap *heap = heaps_heap(heaps, i, &first);
+		const struct heap *heap = heaps_heap(heaps, i);
 
 		TRY(visit_notes(callers, heap->allocator->noting, (void *)heap));
 	}

@@ -17,11 +17,6 @@
 struct allocator;
 struct debug_header;
 
-struct heap {
-	const struct allocator *allocator;
-	struct range_list owned; /* which it got from the system, set by open(); in any order */
-};
-
 /*
  * The memory that allocators got from the system, so that one does not take another's for its own:
  * several may use sbrk(), and mappings are merged.
@@ -76,6 +71,17 @@ struct arena {
 	uint64_t size;	      /* bytes that it holds from the system */
 	uint64_t stated_size; /* size by its own bookkeeping, or 0 */
 };
+
+struct heap {
+	const struct allocator *allocator;
+	struct range_list owned; /* which it got from the system, set by open(); in any order */
+	/* Set by walk(); the allocation index numbers them from first_arena on. */
+	ARRAY(struct arena) arenas;
+	arena_number first_arena;
+};
+
+/* True if one of its arenas is at an address in [start, end): an allocator's lives_in. */
+bool heap_has_arena_in(const struct heap *heap, uint64_t start, uint64_t end);
 
 /*
  * Says whether the program's collector calls functions of the program that mark more than it finds
@@ -138,15 +144,12 @@ struct allocator {
 	/* Required: release all but the struct, also if open() failed or found none. */
 	void (*close)(struct heap *heap);
 	/*
-	 * Required: add all blocks. Damage goes to the findings, and the rest is walked.
+	 * Required: add all blocks and arenas. Damage goes to the findings, and the rest is walked.
 	 *
 	 * A heap may be nested, with regions inside a used block of another allocator, which then
 	 * gives way: see nesting.h.
 	 */
-	struct error *(*walk)(struct heap *heap, arena_number first, struct block_sink *sink);
-	/* Required: the arenas, numbered from walk's first on; known after the walk. */
-	size_t (*arena_count)(const struct heap *heap);
-	struct arena (*arena)(const struct heap *heap, size_t number);
+	struct error *(*walk)(struct heap *heap, struct block_sink *sink);
 
 	/* True if the module at [start, end) implements it. NULL: it has no module of its own. */
 	bool (*lives_in)(const struct heap *heap, uint64_t start, uint64_t end);

@@ -10,7 +10,6 @@
 
 struct heap_slot {
 	struct heap *heap;
-	arena_number first;
 	ARRAY(struct memory_range) claims; /* its bookkeeping */
 };
 
@@ -44,6 +43,14 @@ struct heaps {
 	size_t arena_count;		 /* of these */
 	struct allocation_index *index;
 };
+
+bool heap_has_arena_in(const struct heap *heap, uint64_t start, uint64_t end)
+{
+	array_for_each(arena, &heap->arenas)
+		if (arena->address >= start && arena->address < end)
+			return true;
+	return false;
+}
 
 /* True if the module belongs to a heap that was found. */
 static bool is_understood(const void *data, const struct module *module)
@@ -80,14 +87,14 @@ static void report_heaps(const struct slots *slots, const struct heap_context *c
 			"malloc was never called in this process: it allocated nothing, or has an allocator of its own");
 }
 
-/* The slot of the heap that the arena is one of. */
-static const struct heap_slot *find_slot(const struct slots *slots, arena_number number)
+/* The heap that the arena is one of. */
+static struct heap *find_heap(const struct slots *slots, arena_number number)
 {
 	const struct heap_slot *slot = slots->list + slots->count - 1;
 
-	while (slot->first > number)
+	while (slot->heap->first_arena > number)
 		slot--;
-	return slot;
+	return slot->heap;
 }
 
 /*
@@ -109,7 +116,7 @@ static unsigned int find_stale_links(const void *data, const struct allocation_i
 			own = allocator->stale_links(slot->heap, index, start, words);
 		if (own && slots->count > 1)
 			region = heap_region_find(index, start);
-		if (slots->count == 1 || (region && find_slot(slots, region->arena) == slot))
+		if (slots->count == 1 || (region && find_heap(slots, region->arena) == slot->heap))
 			mask |= own;
 	}
 	return mask;
@@ -155,7 +162,7 @@ static struct error *note_owned(struct slots *slots, const struct heap *heap)
 static void close_heap(struct heap *heap)
 {
 	heap->allocator->close(heap);
-	array_release(&heap->owned);
+	arrays_release(&heap->owned, &heap->arenas);
 	free(heap);
 }
 
@@ -168,7 +175,7 @@ static struct error *open_heap(struct slots *slots, const struct allocator *allo
 
 	TRY_MEMORY(heap);
 	heap->allocator = allocator;
-	heap->owned.memory.account = context->account;
+	arrays_use(context->account, &heap->owned, &heap->arenas);
 	error = allocator->open(heap, context, &found);
 	if (!error && found) {
 		slots->list[slots->count++].heap = heap;
@@ -232,12 +239,12 @@ static struct error *walk_heaps(struct slots *slots, struct block_sink *sink)
 		size_t claims = sink->claims.count;
 
 		assert(heap);
-		slots->list[i].first = slots->arena_count;
+		heap->first_arena = slots->arena_count;
 		block_sink_align(sink, heap->allocator->alignment);
-		TRY(heap->allocator->walk(heap, slots->arena_count, sink));
+		TRY(heap->allocator->walk(heap, sink));
 		report_refused(slots, heap, sink);
 		TRY(keep_claims(&slots->list[i], sink, claims));
-		slots->arena_count += (arena_number)heap->allocator->arena_count(heap);
+		slots->arena_count += (arena_number)heap->arenas.count;
 	}
 	return NULL;
 }
@@ -250,7 +257,7 @@ static struct error *nest(struct slots *slots, struct block_sink *sink)
 	TRY_MEMORY(firsts);
 	slots->nesting.blocks.memory.account = sink->account;
 	for (size_t i = 0; i < slots->count; i++)
-		firsts[i] = slots->list[i].first;
+		firsts[i] = slots->list[i].heap->first_arena;
 	return slots->count > 1 ? nesting_resolve(sink, firsts, slots->count, &slots->nesting)
 				: NULL;
 }
@@ -508,7 +515,7 @@ const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id
 	arena_number arena = heap_region(index, *hint)->arena;
 	const struct allocator *allocator = heaps_arena_allocator(heaps, arena);
 	const struct slots *slots = awake(heaps);
-	const struct heap_slot *slot;
+	const struct heap *heap;
 	struct block block = { range.start, range.end - range.start, allocation_state(index, id) };
 
 	/* Asleep, for lack of memory: any kind will do. */
@@ -516,8 +523,8 @@ const struct free_kind *heaps_free_kind(const struct heaps *heaps, allocation_id
 		return &allocator->free_kinds[0];
 	if (dead && bitmap_get(dead, id))
 		block.traits = TRAIT_DEAD;
-	slot = find_slot(slots, arena);
-	return &allocator->free_kinds[allocator->free_kind(slot->heap, arena - slot->first, id,
+	heap = find_heap(slots, arena);
+	return &allocator->free_kinds[allocator->free_kind(heap, arena - heap->first_arena, id,
 							   block)];
 }
 
@@ -528,7 +535,7 @@ size_t heaps_arena_count(const struct heaps *heaps)
 
 struct arena heaps_arena(const struct heaps *heaps, arena_number number)
 {
-	const struct heap_slot *slot;
+	const struct heap *heap;
 
 	if (heaps->arenas) {
 		const struct kept_arena *kept = &heaps->arenas[number];
@@ -536,15 +543,15 @@ struct arena heaps_arena(const struct heaps *heaps, arena_number number)
 		return (struct arena){ &find_allocator(kept)->arena_kinds[kept->kind],
 				       kept->address, kept->size, kept->stated_size };
 	}
-	slot = find_slot(heaps->slots, number);
-	return slot->heap->allocator->arena(slot->heap, number - slot->first);
+	heap = find_heap(heaps->slots, number);
+	return heap->arenas.items[number - heap->first_arena];
 }
 
 const struct allocator *heaps_arena_allocator(const struct heaps *heaps, arena_number number)
 {
 	if (heaps->arenas)
 		return find_allocator(&heaps->arenas[number]);
-	return find_slot(heaps->slots, number)->heap->allocator;
+	return find_heap(heaps->slots, number)->allocator;
 }
 
 size_t heaps_count(const struct heaps *heaps)
@@ -560,12 +567,14 @@ static const struct heap_slot *slot_at(const struct heaps *heaps, size_t number)
 	return &slots->list[number];
 }
 
-const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first)
+const struct heap *heaps_heap(const struct heaps *heaps, size_t number)
 {
-	const struct heap_slot *slot = slot_at(heaps, number);
+	return slot_at(heaps, number)->heap;
+}
 
-	*ret_first = slot->first;
-	return slot->heap;
+const struct heap *heaps_heap_of(const struct heaps *heaps, arena_number arena)
+{
+	return find_heap(awake(heaps), arena);
 }
 
 struct error *heaps_find_noting(const struct heaps *heaps, const struct noting **ret,
@@ -579,7 +588,7 @@ struct error *heaps_find_noting(const struct heaps *heaps, const struct noting *
 			continue;
 		TRY(heaps_wake(heaps));
 		*ret = allocator->noting;
-		*ret_owner = find_slot(awake(heaps), i)->heap;
+		*ret_owner = find_heap(awake(heaps), i);
 	}
 	return NULL;
 }

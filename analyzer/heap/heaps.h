@@ -71,9 +71,12 @@ void heaps_visit_spare(const struct heaps *heaps,
 /* Visit the units that are used or given back as a whole; see the contract. */
 struct error *heaps_visit_units(const struct heaps *heaps, unit_visit visit, void *data);
 
-/* The heaps, one for each allocator, and the number of the first arena. */
+/* The heaps, one for each allocator. */
 size_t heaps_count(const struct heaps *heaps);
-const struct heap *heaps_heap(const struct heaps *heaps, size_t number, arena_number *ret_first);
+const struct heap *heaps_heap(const struct heaps *heaps, size_t number);
+
+/* The heap that the arena is one of. */
+const struct heap *heaps_heap_of(const struct heaps *heaps, arena_number arena);
 
 /* The heap of that allocator, which is opened and walked by now; NULL: the process has none. */
 struct error *heaps_find(const struct heaps *heaps, const struct allocator *allocator,

@@ -28,18 +28,6 @@ struct span {
  */
 enum text_state { TEXT_NONE, TEXT_FIRST, TEXT_BYTES, TEXT_WIDE };
 
-static const struct heap *heap_of(const struct slim_rules *rules, arena_number arena)
-{
-	for (size_t i = heaps_count(rules->heaps); i-- > 0;) {
-		arena_number first;
-		const struct heap *heap = heaps_heap(rules->heaps, i, &first);
-
-		if (first <= arena && heap->allocator == heaps_arena_allocator(rules->heaps, arena))
-			return heap;
-	}
-	return NULL;
-}
-
 /* The number of the first block of the region above address, which is in none. */
 static size_t number_above(const struct slim_rules *rules, const struct heap_region *region,
 			   uint64_t address)
@@ -98,7 +86,7 @@ static void enter_region(const struct slim_rules *rules, struct place *place,
 	allocation_id id = allocation_find(rules->index, address);
 
 	place->region = region;
-	place->heap = heap_of(rules, region->arena);
+	place->heap = heaps_heap_of(rules->heaps, region->arena);
 	place->has_heads = allocator->extent && !allocator->visits_heads;
 	place->next = id != NO_ALLOCATION ? id : number_above(rules, region, address);
 	find_block(rules, place, address);

@@ -131,8 +131,7 @@ static struct error *find_structure(struct slim_rules *rules, struct analysis *a
 	TRY(program_visit_structure(rules->program, keep_range, rules));
 	TRY(find_outer_heads(rules));
 	for (size_t i = 0; i < heaps_count(rules->heaps); i++) {
-		arena_number first;
-		const struct heap *heap = heaps_heap(rules->heaps, i, &first);
+		const struct heap *heap = heaps_heap(rules->heaps, i);
 
 		if (heap->allocator->visit_structure)
 			TRY(heap->allocator->visit_structure(heap, keep_range, rules));
@@ -188,12 +187,9 @@ static struct error *keep_debug_header(struct slim_rules *rules, uint64_t start)
 /* True if blocks of a heap may have such. */
 static bool has_debug_headers(const struct slim_rules *rules)
 {
-	for (size_t i = 0; i < heaps_count(rules->heaps); i++) {
-		arena_number first;
-
-		if (heaps_heap(rules->heaps, i, &first)->allocator->read_debug_header)
+	for (size_t i = 0; i < heaps_count(rules->heaps); i++)
+		if (heaps_heap(rules->heaps, i)->allocator->read_debug_header)
 			return true;
-	}
 	return false;
 }
 

@@ -124,7 +124,7 @@ static struct error *walk_area(const struct area *area, arena_number number,
 	return error;
 }
 
-static struct error *homemade_walk(struct heap *base, arena_number first, struct block_sink *sink)
+static struct error *homemade_walk(struct heap *base, struct block_sink *sink)
 {
 	const struct homemade_heap *heap = of(base);
 	struct error *error = block_sink_claim(sink, heap->address,
@@ -132,26 +132,18 @@ static struct error *homemade_walk(struct heap *base, arena_number first, struct
 						       heap->area_count * sizeof(struct area));
 
 	for (size_t i = 0; i < heap->area_count && !error; i++) {
-		if (is_sound(&heap->areas[i]))
-			error = walk_area(&heap->areas[i], first + (arena_number)i, sink);
+		const struct area *area = &heap->areas[i];
+
+		error = array_append(&base->arenas,
+				     (struct arena){ arena_kinds, area->base, area->size });
+		if (!error && is_sound(area))
+			error = walk_area(area, base->first_arena + (arena_number)i, sink);
 		else
 			findings_add(heap->context.findings, FINDING_INCOMPLETE,
 				     "the home-made area at %#" PRIx64 " makes no sense",
-				     heap->areas[i].base);
+				     area->base);
 	}
 	return error;
-}
-
-static size_t homemade_arena_count(const struct heap *heap)
-{
-	return of(heap)->area_count;
-}
-
-static struct arena homemade_arena(const struct heap *heap, size_t number)
-{
-	const struct area *area = &of(heap)->areas[number];
-
-	return (struct arena){ arena_kinds, area->base, area->size };
 }
 
 static unsigned int homemade_free_kind(const struct heap *heap, size_t number, allocation_id id,
@@ -189,5 +181,5 @@ const struct allocator allocator_homemade = {
 	.free_kinds = free_kinds,
 	.heap_size = sizeof(struct homemade_heap),
 	.links_lead_anywhere = true,
-	FILL_SLOTS(homemade, open, close, walk, arena_count, arena, free_kind, stale_links, tell),
+	FILL_SLOTS(homemade, open, close, walk, free_kind, stale_links, tell),
 };

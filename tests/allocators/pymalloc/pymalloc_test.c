@@ -275,18 +275,20 @@ TEST(arena_that_another_heap_has_is_left_out)
 		context.image = analysis_image(interpreter.analysis);
 		context.program = analysis_program(interpreter.analysis);
 		assert_non_null(heap);
+		heap->arenas.memory.account = &account;
 		assert_no_error(allocator_pymalloc.open(heap, &context, &found));
 		assert_true(found);
 		assert_no_error(block_sink_create(&account, &sink));
 		assert_no_error(block_sink_region(sink, ARENA - (overlaps ? 0 : PAGE),
 						  ARENA + (overlaps ? PAGE : 0), 0));
-		assert_no_error(allocator_pymalloc.walk(heap, 0, sink));
+		assert_no_error(allocator_pymalloc.walk(heap, sink));
 		assert_int_equal(findings.count, overlaps);
 		if (overlaps)
 			assert_finding(
 				&findings, FINDING_INCOMPLETE,
 				"the arena of Python at 0x7d0000000000 overlaps the heap of another allocator");
 		allocator_pymalloc.close(heap);
+		array_release(&heap->arenas);
 	}
 }
 

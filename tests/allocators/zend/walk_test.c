@@ -293,19 +293,19 @@ TEST(chunk_that_another_heap_has_is_left_out)
 		context.image = analysis_image(made.process.analysis);
 		context.program = analysis_program(made.process.analysis);
 		assert_non_null(heap);
-		heap->owned.memory.account = &account;
+		arrays_use(&account, &heap->owned, &heap->arenas);
 		assert_no_error(allocator_zend.open(heap, &context, &found));
 		assert_true(found);
 		assert_no_error(block_sink_create(&account, &sink));
 		assert_no_error(block_sink_region(sink, SECOND + (overlaps ? 0 : BYTES),
 						  SECOND + 2 * BYTES, 0));
-		assert_no_error(allocator_zend.walk(heap, 0, sink));
+		assert_no_error(allocator_zend.walk(heap, sink));
 		assert_int_equal(findings.count, overlaps);
 		if (overlaps)
 			assert_finding(
 				&findings, FINDING_INCOMPLETE,
 				"zend: the chunk at 0x7e0000400000 overlaps the heap of another allocator");
 		allocator_zend.close(heap);
-		array_release(&heap->owned);
+		arrays_release(&heap->owned, &heap->arenas);
 	}
 }
