@@ -9,19 +9,18 @@
 
 #include <inttypes.h>
 
-void google_tcmalloc_destroy(struct google_tcmalloc *tc)
+void google_tcmalloc_deinit(struct google_tcmalloc *tc)
 {
 	arrays_release(&tc->spans, &tc->leaves, &tc->cached, &tc->metadata);
-	free(tc);
 }
 
 static void google_close(struct heap *base)
 {
 	struct google_heap *heap = (struct google_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		google_tcmalloc_destroy(heap->list[i]);
-	free(heap->list);
+	array_for_each(tc, &heap->list)
+		google_tcmalloc_deinit(tc);
+	array_release(&heap->list);
 }
 
 static struct error *add_owned(struct google_heap *heap, const struct google_tcmalloc *tc)
@@ -39,10 +38,11 @@ static struct error *google_open(struct heap *base, const struct heap_context *c
 	struct google_heap *heap = (struct google_heap *)base;
 
 	heap->context = *context;
+	heap->list.memory.account = context->account;
 	TRY(google_tcmalloc_search(heap));
-	for (size_t i = 0; i < heap->count; i++)
-		TRY(add_owned(heap, heap->list[i]));
-	*ret = heap->count > 0;
+	array_for_each(tc, &heap->list)
+		TRY(add_owned(heap, tc));
+	*ret = heap->list.count > 0;
 	return NULL;
 }
 
@@ -79,13 +79,12 @@ static struct error *google_walk(struct heap *base, struct block_sink *sink)
 {
 	struct google_heap *heap = (struct google_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++) {
-		struct google_tcmalloc *tc = heap->list[i];
+	array_for_each(tc, &heap->list) {
+		arena_number arena = base->first_arena + (arena_number)base->arenas.count;
 
 		array_for_each(range, &tc->metadata)
 			TRY(block_sink_claim(sink, range->start, range->end));
-		TRY(google_add_blocks(tc, &heap->context, base->first_arena + (arena_number)i,
-				      sink));
+		TRY(google_add_blocks(tc, &heap->context, arena, sink));
 		report(tc, heap->context.findings);
 		TRY(array_append(&base->arenas,
 				 (struct arena){ google_arena_kinds, tc->root, tc->bytes }));
@@ -108,7 +107,7 @@ static const struct free_kind google_free_kinds[] = {
 static unsigned int google_free_kind(const struct heap *base, size_t number, allocation_id id,
 				     struct block block)
 {
-	const struct google_tcmalloc *tc = ((const struct google_heap *)base)->list[number];
+	const struct google_tcmalloc *tc = &((const struct google_heap *)base)->list.items[number];
 	const struct google_span *span = google_find_span(tc, block.start);
 	const struct cached_object *cached = google_find_cached(tc, block.start);
 
@@ -188,9 +187,8 @@ static bool google_tell(const struct heap *base, uint64_t address, char *ret, si
 {
 	const struct google_heap *heap = (const struct google_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		if (tell_span(heap->list[i], address, ret, size) ||
-		    tell_metadata(heap->list[i], address, ret, size))
+	array_for_each(tc, &heap->list)
+		if (tell_span(tc, address, ret, size) || tell_metadata(tc, address, ret, size))
 			return true;
 	return false;
 }

@@ -8,20 +8,19 @@
 
 #include <inttypes.h>
 
-void jemalloc_destroy(struct jemalloc *je)
+void jemalloc_deinit(struct jemalloc *je)
 {
 	arrays_release(&je->extents, &je->leaves, &je->changing, &je->bases, &je->cached,
 		       &je->stacks, &je->bins, &je->arenas);
-	free(je);
 }
 
 static void jemalloc_close(struct heap *base)
 {
 	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		jemalloc_destroy(heap->list[i]);
-	free(heap->list);
+	array_for_each(je, &heap->list)
+		jemalloc_deinit(je);
+	array_release(&heap->list);
 }
 
 static struct error *add_owned(struct jemalloc_heap *heap, const struct jemalloc *je)
@@ -50,31 +49,24 @@ static struct error *jemalloc_open(struct heap *base, const struct heap_context 
 	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
 
 	heap->context = *context;
+	heap->list.memory.account = context->account;
 	TRY(jemalloc_search(heap));
-	for (size_t i = 0; i < heap->count; i++)
-		TRY(read_heap(heap, heap->list[i]));
-	*ret = heap->count > 0;
+	array_for_each(je, &heap->list)
+		TRY(read_heap(heap, je));
+	*ret = heap->list.count > 0;
 	return NULL;
-}
-
-/* Report damage of one sort, with the place of the first. */
-static void report_one(struct findings *findings, const struct jemalloc_damage *damage,
-		       const char *what, const char *follows)
-{
-	if (damage->count > 0)
-		findings_add(findings, FINDING_INCOMPLETE,
-			     "jemalloc: %s: %" PRIu64 ", the first at %#" PRIx64 "; %s", what,
-			     damage->count, damage->first, follows);
 }
 
 static void report(const struct jemalloc *je, struct findings *findings)
 {
-	report_one(findings, &je->overlaps, "extents that overlap others", "they are not counted");
-	report_one(findings, &je->misfits,
-		   "extents whose size or place does not fit their size class",
-		   "they are not counted");
-	report_one(findings, &je->absent, "extents that the core lacks, or whose metadata it lacks",
-		   "what is free of them is unknown");
+	heap_damage_report(&je->overlaps, findings, "jemalloc", "extents that overlap others",
+			   "they are not counted");
+	heap_damage_report(&je->misfits, findings, "jemalloc",
+			   "extents whose size or place does not fit their size class",
+			   "they are not counted");
+	heap_damage_report(&je->absent, findings, "jemalloc",
+			   "extents that the core lacks, or whose metadata it lacks",
+			   "what is free of them is unknown");
 	if (je->bitmaps.count > 0)
 		findings_add(
 			findings, FINDING_INCOMPLETE,
@@ -82,11 +74,10 @@ static void report(const struct jemalloc *je, struct findings *findings)
 			", the first at %#" PRIx64 ", with %" PRIu32
 			" free regions by its bitmap and %" PRIu32
 			" by its count; their regions count as the bitmaps say",
-			je->bitmaps.count, je->bitmaps.first, je->bitmaps.found,
-			je->bitmaps.stated);
-	report_one(findings, &je->strangers,
-		   "entries of thread caches that are no allocations of their size class",
-		   "they are ignored");
+			je->bitmaps.count, je->bitmaps.first, je->found_free, je->stated_free);
+	heap_damage_report(&je->strangers, findings, "jemalloc",
+			   "entries of thread caches that are no allocations of their size class",
+			   "they are ignored");
 	heap_list_damage_report(&je->lists, findings, "jemalloc", "regions");
 	if (je->changing.count > 0)
 		findings_add(
@@ -113,23 +104,20 @@ static const struct arena_kind jemalloc_arena_kinds[] = {
 static struct error *jemalloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct jemalloc_heap *heap = (struct jemalloc_heap *)base;
-	arena_number first = base->first_arena;
 
-	for (size_t i = 0; i < heap->count; i++) {
-		struct jemalloc *je = heap->list[i];
+	array_for_each(je, &heap->list) {
+		arena_number first = base->first_arena + (arena_number)base->arenas.count;
 
 		TRY(jemalloc_claim_metadata(je, sink));
 		TRY(jemalloc_add_blocks(je, &heap->context, first, sink));
 		report(je, heap->context.findings);
-		first += (arena_number)je->arenas.count;
 		array_for_each(arena, &je->arenas) {
-			bool is_first = arena == je->arenas.items;
+			const struct arena_kind *kind =
+				&jemalloc_arena_kinds[arena > je->arenas.items ? ARENA_FURTHER
+									       : ARENA_FIRST];
 
-			TRY(array_append(
-				&base->arenas,
-				(struct arena){ &jemalloc_arena_kinds[is_first ? ARENA_FIRST
-									       : ARENA_FURTHER],
-						arena->address, arena->bytes }));
+			TRY(array_append(&base->arenas,
+					 (struct arena){ kind, arena->address, arena->bytes }));
 		}
 	}
 	return NULL;
@@ -152,9 +140,9 @@ static const struct jemalloc *find_arena(const struct heap *base, size_t *number
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
 	size_t i = 0;
 
-	while (*number >= heap->list[i]->arenas.count)
-		*number -= heap->list[i++]->arenas.count;
-	return heap->list[i];
+	while (*number >= heap->list.items[i].arenas.count)
+		*number -= heap->list.items[i++].arenas.count;
+	return &heap->list.items[i];
 }
 
 static unsigned int jemalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
@@ -177,9 +165,7 @@ static void jemalloc_visit_spare(const struct heap *base, const struct allocatio
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
 	arena_number first = base->first_arena;
 
-	for (size_t i = 0; i < heap->count; i++) {
-		const struct jemalloc *je = heap->list[i];
-
+	array_for_each(je, &heap->list) {
 		array_for_each(extent, &je->extents) {
 			unsigned int state = extent_state(&je->layout, extent);
 			struct spare spare = {
@@ -200,8 +186,8 @@ static bool jemalloc_lives_in(const struct heap *base, uint64_t start, uint64_t 
 {
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		if (heap->list[i]->root >= start && heap->list[i]->root < end)
+	array_for_each(je, &heap->list)
+		if (je->root >= start && je->root < end)
 			return true;
 	return false;
 }

@@ -8,20 +8,19 @@
 
 #include <inttypes.h>
 
-void tcmalloc_destroy(struct tcmalloc *tc)
+void tcmalloc_deinit(struct tcmalloc *tc)
 {
 	arrays_release(&tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata,
 		       &tc->pools);
-	free(tc);
 }
 
 static void tcmalloc_close(struct heap *base)
 {
 	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		tcmalloc_destroy(heap->list[i]);
-	free(heap->list);
+	array_for_each(tc, &heap->list)
+		tcmalloc_deinit(tc);
+	array_release(&heap->list);
 }
 
 static struct error *add_owned(struct tcmalloc_heap *heap, const struct tcmalloc *tc)
@@ -39,10 +38,11 @@ static struct error *tcmalloc_open(struct heap *base, const struct heap_context 
 	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
 
 	heap->context = *context;
+	heap->list.memory.account = context->account;
 	TRY(tcmalloc_search(heap));
-	for (size_t i = 0; i < heap->count; i++)
-		TRY(add_owned(heap, heap->list[i]));
-	*ret = heap->count > 0;
+	array_for_each(tc, &heap->list)
+		TRY(add_owned(heap, tc));
+	*ret = heap->list.count > 0;
 	return NULL;
 }
 
@@ -81,15 +81,14 @@ static struct error *tcmalloc_walk(struct heap *base, struct block_sink *sink)
 {
 	struct tcmalloc_heap *heap = (struct tcmalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++) {
-		struct tcmalloc *tc = heap->list[i];
+	array_for_each(tc, &heap->list) {
+		arena_number arena = base->first_arena + (arena_number)base->arenas.count;
 
 		array_for_each(range, &tc->metadata)
 			TRY(block_sink_claim(sink, range->start, range->end));
 		if (tc->central.start)
 			TRY(block_sink_claim(sink, tc->central.start, tc->central.end));
-		TRY(tcmalloc_add_blocks(tc, &heap->context, base->first_arena + (arena_number)i,
-					sink));
+		TRY(tcmalloc_add_blocks(tc, &heap->context, arena, sink));
 		report(tc, heap->context.findings);
 		TRY(array_append(&base->arenas,
 				 (struct arena){ tcmalloc_arena_kinds, tc->root, tc->bytes }));
@@ -111,7 +110,7 @@ static const struct free_kind tcmalloc_free_kinds[] = {
 static unsigned int tcmalloc_free_kind(const struct heap *base, size_t number, allocation_id id,
 				       struct block block)
 {
-	const struct tcmalloc *tc = ((const struct tcmalloc_heap *)base)->list[number];
+	const struct tcmalloc *tc = &((const struct tcmalloc_heap *)base)->list.items[number];
 	const struct tcmalloc_span *span = tcmalloc_find_span(tc, block.start);
 
 	if (block.state == BLOCK_CACHED)
@@ -129,8 +128,8 @@ static void tcmalloc_visit_spare(const struct heap *base, const struct allocatio
 {
 	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		array_for_each(span, &heap->list[i]->spans) {
+	for (size_t i = 0; i < heap->list.count; i++)
+		array_for_each(span, &heap->list.items[i].spans) {
 			struct spare spare = { span->start, span_end(span), SPARE_INSIDE,
 					       base->first_arena + (arena_number)i };
 
@@ -225,13 +224,10 @@ static bool tcmalloc_tell(const struct heap *base, uint64_t address, char *ret, 
 {
 	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++) {
-		const struct tcmalloc *tc = heap->list[i];
-
+	array_for_each(tc, &heap->list)
 		if (tell_span(tc, address, ret, size) || tell_metadata(tc, address, ret, size) ||
 		    tell_rest(tc, address, ret, size))
 			return true;
-	}
 	return false;
 }
 

@@ -96,11 +96,11 @@ struct google_tcmalloc {
 struct google_heap {
 	struct heap heap;
 	struct heap_context context;
-	struct google_tcmalloc **list;
-	size_t count;
+	ARRAY(struct google_tcmalloc) list;
 };
 
-void google_tcmalloc_destroy(struct google_tcmalloc *tc);
+void google_tcmalloc_deinit(struct google_tcmalloc *tc);
+DEFINE_DEINIT(google_tcmalloc_deinit, struct google_tcmalloc)
 
 /* search.c: add all of the process to the heap. */
 struct error *google_tcmalloc_search(struct google_heap *heap);

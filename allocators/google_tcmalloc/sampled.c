@@ -96,8 +96,8 @@ static struct error *visit_sampled(void *owner, noted_visitor *visit, void *data
 	const struct google_heap *heap = owner;
 	struct view view = { heap->context.image };
 
-	for (size_t i = 0; i < heap->count; i++)
-		TRY(visit_spans(heap->list[i], &view, visit, data));
+	array_for_each(tc, &heap->list)
+		TRY(visit_spans(tc, &view, visit, data));
 	return NULL;
 }
 

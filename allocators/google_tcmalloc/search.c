@@ -229,44 +229,25 @@ static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
 	return NULL;
 }
 
-static struct google_tcmalloc *create(const struct module *module, struct memory_account *account)
-{
-	struct google_tcmalloc *tc = calloc(1, sizeof(*tc));
-
-	if (!tc)
-		return NULL;
-	tc->module = module;
-	arrays_use(account, &tc->spans, &tc->leaves, &tc->cached, &tc->metadata);
-	return tc;
-}
-
-static void cleanup_google_tcmalloc_destroy(struct google_tcmalloc **tc)
-{
-	if (*tc)
-		google_tcmalloc_destroy(*tc);
-}
-
 static struct error *search_module(struct search *search, const struct module *module)
 {
 	struct google_heap *heap = search->heap;
-	_cleanup_(google_tcmalloc_destroy) struct google_tcmalloc *tc =
-		create(module, heap->context.account);
+	const struct image *image = heap->context.image;
+	_cleanup_(google_tcmalloc_deinit) struct google_tcmalloc tc = { .module = module };
 
-	TRY_MEMORY(tc);
-	search->tc = tc;
+	arrays_use(heap->context.account, &tc.spans, &tc.leaves, &tc.cached, &tc.metadata);
+	search->tc = &tc;
 	search->steps.left =
 		STEPS_MOST + MIN(module->end - module->start, search->held) / WORD * STEPS_EACH;
-	TRY(module_visit_words(heap->context.image, module, look_for_classes, search));
-	if (tc->class_count > 0)
-		TRY(module_visit_words(heap->context.image, module, look_for_root, search));
-	if (!tc->root)
+	TRY(module_visit_words(image, module, look_for_classes, search));
+	if (tc.class_count > 0)
+		TRY(module_visit_words(image, module, look_for_root, search));
+	if (!tc.root)
 		return NULL;
-	TRY(google_read_spans(tc, &heap->context));
-	TRY(google_find_caches(tc, &heap->context));
-	TRY(google_find_free_pages(tc, heap->context.image));
-	TRY(LIST_APPEND(heap->list, heap->count, tc));
-	tc = NULL;
-	return NULL;
+	TRY(google_read_spans(&tc, &heap->context));
+	TRY(google_find_caches(&tc, &heap->context));
+	TRY(google_find_free_pages(&tc, image));
+	return array_append(&heap->list, take_struct(tc));
 }
 
 struct error *google_tcmalloc_search(struct google_heap *heap)

@@ -199,7 +199,7 @@ static struct error *add_bin(struct cache_search *search, const struct bin *bin,
 		if (is_of_class(je, word, class))
 			TRY(array_append(&je->cached, word));
 		else if (!is_in_transit(je, word))
-			note_damage(&je->strangers, bin->first + word_of(search) * i);
+			heap_damage_note(&je->strangers, bin->first + word_of(search) * i);
 	}
 	/*
 	 * A region in several bins is no damage: a bin that is being emptied lists regions that

@@ -78,10 +78,10 @@ static void note_bitmap(struct jemalloc *je, const struct jemalloc_extent *slab,
 	if (found == stated && !beyond)
 		return;
 	if (je->bitmaps.count == 0) {
-		je->bitmaps.stated = stated;
-		je->bitmaps.found = found;
+		je->stated_free = stated;
+		je->found_free = found;
 	}
-	note_damage(&je->bitmaps, slab->start);
+	heap_damage_note(&je->bitmaps, slab->start);
 }
 
 /* The number of the list's first address at or above that one. */
@@ -134,7 +134,7 @@ static struct error *add_slab(struct adding *adding, const struct jemalloc_exten
 	if (jemalloc_read_bitmap(&adding->view, &je->layout, slab, count, words))
 		note_bitmap(je, slab, words, count);
 	else
-		note_damage(&je->absent, slab->start);
+		heap_damage_note(&je->absent, slab->start);
 	for (uint64_t i = 0; i * 64 < count; i++)
 		words[i] = ~words[i];
 	any_cached = take_cached(je, slab, words, cached);

@@ -92,12 +92,6 @@ struct jemalloc_arena {
 	uint32_t index;	  /* as jemalloc counts them */
 };
 
-/* How many structures are inconsistent, and where the first is. */
-struct jemalloc_damage {
-	uint64_t count, first;
-	uint32_t stated, found; /* of the first one */
-};
-
 /* A jemalloc: a process may have several. */
 struct jemalloc {
 	uint64_t start, end; /* of the module whose data has the root */
@@ -117,7 +111,8 @@ struct jemalloc {
 	ARRAY(struct jemalloc_arena) arenas; /* by index */
 	uint16_t arena_numbers[MOST_ARENAS]; /* of arenas, from an index; less 1 */
 
-	struct jemalloc_damage overlaps, misfits, absent, bitmaps, strangers;
+	struct heap_damage overlaps, misfits, absent, bitmaps, strangers;
+	uint32_t stated_free, found_free; /* regions of the first of these bitmaps */
 	struct heap_list_damage lists;
 	struct range_list changing; /* extents that a thread was working on, by address */
 	size_t changing_caches;	    /* perhaps too many: a register points at the top */
@@ -126,8 +121,7 @@ struct jemalloc {
 struct jemalloc_heap {
 	struct heap heap;
 	struct heap_context context;
-	struct jemalloc **list;
-	size_t count;
+	ARRAY(struct jemalloc) list;
 };
 
 static inline uint64_t page_size(const struct jemalloc *je)
@@ -202,12 +196,6 @@ static inline uint32_t stated_free(const struct jemalloc_geometry *geometry,
 
 	return (uint32_t)(extent->bits >> (layout->class_shift + layout->class_bits) &
 			  ((1U << width) - 1));
-}
-
-static inline void note_damage(struct jemalloc_damage *damage, uint64_t address)
-{
-	if (damage->count++ == 0)
-		damage->first = address;
 }
 
 /*
@@ -373,4 +361,5 @@ bool jemalloc_tell(const struct heap *base, uint64_t address, char *ret, size_t 
  * jemalloc.c.
  */
 
-void jemalloc_destroy(struct jemalloc *je);
+void jemalloc_deinit(struct jemalloc *je);
+DEFINE_DEINIT(jemalloc_deinit, struct jemalloc)

@@ -177,9 +177,9 @@ static bool is_possible(struct jemalloc *je, const struct jemalloc_extent *exten
 	bool valid = has_valid_size(je, extent);
 
 	if (!valid)
-		note_damage(&je->misfits, extent->start);
+		heap_damage_note(&je->misfits, extent->start);
 	else if (extent->start < end)
-		note_damage(&je->overlaps, extent->start);
+		heap_damage_note(&je->overlaps, extent->start);
 	return valid && extent->start >= end;
 }
 
@@ -203,7 +203,7 @@ struct error *jemalloc_check_extents(struct jemalloc *je, const struct image *im
 			TRY(array_append(&je->changing,
 					 (struct memory_range){ extents[i].start, end }));
 		else if (!image_find(image, extents[i].start))
-			note_damage(&je->absent, extents[i].start);
+			heap_damage_note(&je->absent, extents[i].start);
 		else
 			extents[kept++] = extents[i];
 	}

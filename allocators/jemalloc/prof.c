@@ -118,9 +118,9 @@ static struct error *visit_sampled(void *owner, noted_visitor *visit, void *data
 		.slots.memory.account = heap->context.account,
 	};
 
-	for (size_t i = 0; i < heap->count; i++)
-		if (heap->list[i]->geometry.word == WORD)
-			TRY(visit_extents(heap->list[i], &sampling, &known, visit, data));
+	array_for_each(je, &heap->list)
+		if (je->geometry.word == WORD)
+			TRY(visit_extents(je, &sampling, &known, visit, data));
 	return NULL;
 }
 

@@ -134,16 +134,10 @@ static bool is_node(struct search *search, const struct jemalloc_geometry *geome
 	       is_inner(search, geometry, address, ret_upper);
 }
 
-static void account(struct jemalloc *je, struct memory_account *account)
-{
-	arrays_use(account, &je->extents, &je->leaves, &je->changing, &je->bases, &je->cached,
-		   &je->stacks, &je->bins, &je->arenas);
-}
-
 static bool is_known(const struct search *search, uint64_t root)
 {
-	for (size_t i = 0; i < search->heap->count; i++)
-		if (search->heap->list[i]->root == root)
+	array_for_each(je, &search->heap->list)
+		if (je->root == root)
 			return true;
 	for (unsigned int i = 0; i < search->decoys; i++)
 		if (search->decoy_roots[i] == root)
@@ -156,22 +150,18 @@ static struct error *add_root(struct search *search, const struct jemalloc_geome
 			      uint64_t root)
 {
 	struct jemalloc_heap *heap = search->heap;
-	struct jemalloc *je;
+	_cleanup_(jemalloc_deinit) struct jemalloc je = {
+		.start = search->module->start,
+		.end = search->module->end,
+		.root = root,
+		.geometry = *geometry,
+	};
 
-	TRY_MEMORY(LIST_GROW(heap->list, heap->count));
-	je = heap->list[heap->count] = calloc(1, sizeof(*je));
-	TRY_MEMORY(je);
-	heap->count++;
-	je->start = search->module->start;
-	je->end = search->module->end;
-	je->root = root;
-	je->geometry = *geometry;
-	account(je, heap->context.account);
-	TRY(jemalloc_read_extents(je, &heap->context));
-	if (jemalloc_choose_layout(je, heap->context.image))
-		return NULL;
-	jemalloc_destroy(je);
-	heap->count--;
+	arrays_use(heap->context.account, &je.extents, &je.leaves, &je.changing, &je.bases,
+		   &je.cached, &je.stacks, &je.bins, &je.arenas);
+	TRY(jemalloc_read_extents(&je, &heap->context));
+	if (jemalloc_choose_layout(&je, heap->context.image))
+		return array_append(&heap->list, take_struct(je));
 	search->decoy_roots[search->decoys++] = root;
 	return NULL;
 }

@@ -36,10 +36,10 @@ struct error *jemalloc_visit_structure(const struct heap *base, program_range_vi
 {
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++) {
-		TRY(visit_leaves(heap->list[i], heap->context.image, visit, data));
-		TRY(visit_ranges(&heap->list[i]->bases, visit, data));
-		TRY(visit_ranges(&heap->list[i]->bins, visit, data));
+	array_for_each(je, &heap->list) {
+		TRY(visit_leaves(je, heap->context.image, visit, data));
+		TRY(visit_ranges(&je->bases, visit, data));
+		TRY(visit_ranges(&je->bins, visit, data));
 	}
 	return NULL;
 }

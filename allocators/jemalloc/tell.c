@@ -83,8 +83,8 @@ bool jemalloc_tell(const struct heap *base, uint64_t address, char *ret, size_t 
 {
 	const struct jemalloc_heap *heap = (const struct jemalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		if (tell(heap->list[i], address, ret, size))
+	array_for_each(je, &heap->list)
+		if (tell(je, address, ret, size))
 			return true;
 	return false;
 }

@@ -40,9 +40,9 @@ static struct error *visit_sampled(void *owner, noted_visitor *visit, void *data
 	const struct tcmalloc_heap *heap = owner;
 	struct view view = { heap->context.image };
 
-	for (size_t i = 0; i < heap->count; i++)
-		if (heap->list[i]->word == WORD)
-			TRY(visit_spans(heap->list[i], &view, visit, data));
+	array_for_each(tc, &heap->list)
+		if (tc->word == WORD)
+			TRY(visit_spans(tc, &view, visit, data));
 	return NULL;
 }
 

@@ -76,43 +76,25 @@ static struct error *look_for_root(void *data, uint64_t where, uint64_t word)
 	return NULL;
 }
 
-static struct tcmalloc *create(const struct module *module, unsigned int word,
-			       struct memory_account *account)
-{
-	struct tcmalloc *tc = calloc(1, sizeof(*tc));
-
-	if (!tc)
-		return NULL;
-	tc->module = module;
-	tc->word = word;
-	arrays_use(account, &tc->spans, &tc->leaves, &tc->caches, &tc->cached, &tc->metadata,
-		   &tc->pools);
-	return tc;
-}
-
-static void cleanup_tcmalloc_destroy(struct tcmalloc **tc)
-{
-	if (*tc)
-		tcmalloc_destroy(*tc);
-}
-
 static struct error *search_module(struct search *search, const struct module *module)
 {
 	struct tcmalloc_heap *heap = search->heap;
-	_cleanup_(tcmalloc_destroy) struct tcmalloc *tc =
-		create(module, image_word_size(heap->context.image), heap->context.account);
+	const struct image *image = heap->context.image;
+	_cleanup_(tcmalloc_deinit) struct tcmalloc tc = {
+		.module = module,
+		.word = image_word_size(image),
+	};
 
-	TRY_MEMORY(tc);
-	search->tc = tc;
-	TRY(module_visit_words(heap->context.image, module, look_for_classes, search));
-	if (tc->class_count > 0)
-		TRY(module_visit_words(heap->context.image, module, look_for_root, search));
-	if (!tc->root)
+	arrays_use(heap->context.account, &tc.spans, &tc.leaves, &tc.caches, &tc.cached,
+		   &tc.metadata, &tc.pools);
+	search->tc = &tc;
+	TRY(module_visit_words(image, module, look_for_classes, search));
+	if (tc.class_count > 0)
+		TRY(module_visit_words(image, module, look_for_root, search));
+	if (!tc.root)
 		return NULL;
-	TRY(tcmalloc_find_caches(tc, &heap->context));
-	TRY(LIST_APPEND(heap->list, heap->count, tc));
-	tc = NULL;
-	return NULL;
+	TRY(tcmalloc_find_caches(&tc, &heap->context));
+	return array_append(&heap->list, take_struct(tc));
 }
 
 struct error *tcmalloc_search(struct tcmalloc_heap *heap)

@@ -32,7 +32,7 @@ struct error *tcmalloc_visit_structure(const struct heap *base, program_range_vi
 {
 	const struct tcmalloc_heap *heap = (const struct tcmalloc_heap *)base;
 
-	for (size_t i = 0; i < heap->count; i++)
-		TRY(visit_tcmalloc(heap->list[i], visit, data));
+	array_for_each(tc, &heap->list)
+		TRY(visit_tcmalloc(tc, visit, data));
 	return NULL;
 }

@@ -111,8 +111,7 @@ struct tcmalloc {
 struct tcmalloc_heap {
 	struct heap heap;
 	struct heap_context context;
-	struct tcmalloc **list;
-	size_t count;
+	ARRAY(struct tcmalloc) list;
 };
 
 static inline unsigned int address_bits(const struct tcmalloc *tc)
@@ -157,7 +156,8 @@ static inline bool read_span_words(struct view *view, uint64_t address, struct s
 	return true;
 }
 
-void tcmalloc_destroy(struct tcmalloc *tc);
+void tcmalloc_deinit(struct tcmalloc *tc);
+DEFINE_DEINIT(tcmalloc_deinit, struct tcmalloc)
 
 /* structure.c: see allocator.h. */
 struct error *tcmalloc_visit_structure(const struct heap *base, program_range_visitor *visit,
