@@ -443,9 +443,12 @@ bool analysis_identity(const struct analysis *analysis, allocation_id id, struct
 
 	if (!bitmap_get(allocation_used(analysis->index), id))
 		return false;
-	return find_own_identity(analysis, id, ret) ||
-	       (identities_have_pools(analysis->identities) && !analysis_signature(analysis, id) &&
-		identity_find_pool(analysis->identities, &view, range_of(analysis, id), ret));
+	if (!find_own_identity(analysis, id, ret) &&
+	    (!identities_have_pools(analysis->identities) || analysis_signature(analysis, id) ||
+	     !identity_find_pool(analysis->identities, &view, range_of(analysis, id), ret)))
+		return false;
+	/* A part of a runtime's object may start with what the block was before. */
+	return runtimes_whole(analysis->runtimes, id) == NO_ALLOCATION;
 }
 
 const struct identities *analysis_identities(const struct analysis *analysis)

@@ -79,6 +79,18 @@ for i in range(300):
 gone = Session(5000)
 del gone.number, gone.basket
 
+class Packed:
+    # Its second attribute has the flags of a type of dicts where a type has its flags.
+    def __init__(self):
+        self.first = [1.5]
+        self.second = (1 << 29 | 1 << 12).to_bytes(8, "little") * 100
+        self.third = ["behind bytes"]
+
+# Its values stand where texts were.
+texts = ["was here before %d" % i + "y" * 190 for i in range(100)]
+del texts
+packed = Packed()
+
 def generate(number):
     kept = ["generated %d" % number]
     shared = ["shared %d" % number]
@@ -241,7 +253,7 @@ class Paths(harness.LiveTest):
                      "ordered['second']", "partial.args[0]", "partial.keywords['key']",
                      "keys[3]", "keys[b'raw']", "keys[None]", 'keys["it\'s"]', "keys['back\\\\slash']",
                      "keys['gr\u00fc\u00df']", "keys[2.5]", "keys[True]", "keys[<tuple>]",
-                     "queue[129]", "named[1]", "Session.limits['rate']", "slotted[99].parent",
+                     "queue[129]", "named[1]", "Session.limits['rate']", "slotted[99].parent", "packed.third",
                      "closures[19].__closure__[0].cell_contents",
                      "generators[8].gi_frame.f_locals['kept']",
                      "generators[8].gi_frame.f_locals['shared']",
@@ -281,6 +293,11 @@ class Paths(harness.LiveTest):
         screen = harness.ask("-q", self.core).stdout
         self.assertRegex(screen, r"__main__\.audit \(list\) +20,000 tuple\n")
         self.assertNotIn("%PythonListItems", screen)
+
+    def test_values_are_not_named_by_what_stood_there_before(self):
+        rows = self.objects("%PythonAttributes")
+        self.assertTrue(rows)
+        self.assertFalse([row for row in rows if row.get("identity")])
 
     def test_sql_has_the_same_paths(self):
         rows = harness.tables(self.core, "sql", "SELECT path(address) AS path FROM allocation "

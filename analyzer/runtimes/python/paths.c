@@ -190,9 +190,11 @@ static void walk_deque(struct object_walk *walk, uint64_t deque)
 	}
 }
 
+/* Values of attributes may look like an object: their second word then leads to no type. */
 static bool is_dict(struct object_walk *walk, uint64_t object)
 {
-	return python_has_flag(&walk->view, object, DICT);
+	return python_has_flag(&walk->view, object, DICT) &&
+	       python_class_at(python_of(walk->space), &walk->view, object);
 }
 
 /* Attributes without a dict: values that the word before an object leads to, or in the object. */
