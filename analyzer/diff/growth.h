@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "analyzer/diff/group_table.h"
+#include "analyzer/diff/diff.h"
 
 enum { LEAST_GROWING_CORES = 3, MOST_EXAMPLES = 16 };
 
@@ -35,8 +35,12 @@ struct growth {
 	bool has_more;	  /* something does */
 
 	/* From growths_find_examples(). */
-	allocation_id examples[MOST_EXAMPLES]; /* new in the newest core */
-	size_t example_count;
+	allocation_id examples[MOST_EXAMPLES]; /* new in the newest core, if it is one process */
+	size_t example_count, passed;	       /* of so many, of which each 1 << skipped counts */
+	unsigned int skipped;
+	/* From growths_of_holders(). */
+	const struct diff_group *whole; /* all of the holder */
+	const struct diff_group *most;	/* the kind that most of that is; NULL: none is */
 };
 
 struct growths {
@@ -52,17 +56,15 @@ struct error *growths_find(const struct group_table *held, size_t cores, struct 
 /* Find examples of the first 32 in the newest core, whose set NEW_SET is made. */
 struct error *growths_find_examples(struct analysis *newest, struct growths *growths);
 
-/*
- * The object by which a program in a language with such words reaches most of the examples that it
- * has names for, as "__main__.CACHE"; contents of memory, such as keys, only with_content. To be
- * freed; *ret is NULL if there is none. STAGE_OBJECT_PATHS is built.
- */
-struct error *growth_path(const struct analysis *newest, const struct growth *growth,
-			  bool with_content, char **ret);
+/* Find the holders that grew most, five or limit unless 0, and examples of most of their growth. */
+struct error *growths_of_holders(struct analysis *newest, const struct diff *diff, uint64_t limit,
+				 struct growths *ret);
 
 /*
- * The static variable that alone holds most of the examples, unless it is the holder, as "CACHE".
- * To be freed; *ret is NULL if there is none. STAGE_RETAINED is built.
+ * What holds most of the examples, to be freed; *ret is NULL if nothing does: the object by which a
+ * program in a language with such words reaches them, as "__main__.CACHE", with contents of memory,
+ * such as keys, only with_content; or else, unless it is the holder, the static variable that alone
+ * holds them, as "CACHE". STAGE_OBJECT_PATHS and STAGE_RETAINED are built.
  */
-struct error *growth_variable(const struct analysis *newest, const struct growth *growth,
-			      char **ret);
+struct error *growth_place(const struct analysis *newest, const struct growth *growth,
+			   bool with_content, char **ret);

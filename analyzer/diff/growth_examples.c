@@ -61,6 +61,20 @@ static struct error *find_masks(const struct sought *search, const struct census
 	return NULL;
 }
 
+/* Keep a sample of all that come: each second, fourth and so on, as the room is used up. */
+static void keep_example(struct growth *growth, allocation_id id)
+{
+	if (growth->passed++ & ((UINT64_C(1) << growth->skipped) - 1))
+		return;
+	if (growth->example_count == MOST_EXAMPLES) {
+		for (size_t i = 0; i < MOST_EXAMPLES / 2; i++)
+			growth->examples[i] = growth->examples[2 * i];
+		growth->example_count = MOST_EXAMPLES / 2;
+		growth->skipped++;
+	}
+	growth->examples[growth->example_count++] = id;
+}
+
 static void add_example(const struct sought *search, allocation_id id)
 {
 	uint32_t holder = search->holders.numbers.items[id];
@@ -70,12 +84,9 @@ static void add_example(const struct sought *search, allocation_id id)
 	if (!holder || !kind)
 		return;
 	mask = search->of_holders.items[holder - 1] & search->of_kinds.items[kind - 1];
-	for (size_t i = 0; i < search->count; i++) {
-		struct growth *growth = search->growths->items + i;
-
-		if ((mask >> i & 1) && growth->example_count < MOST_EXAMPLES)
-			growth->examples[growth->example_count++] = id;
-	}
+	for (size_t i = 0; i < search->count; i++)
+		if (mask >> i & 1)
+			keep_example(search->growths->items + i, id);
 }
 
 struct error *growths_find_examples(struct analysis *newest, struct growths *growths)
@@ -88,8 +99,10 @@ struct error *growths_find_examples(struct analysis *newest, struct growths *gro
 	};
 
 	arrays_use(account, &search.kind_numbers, &search.of_holders, &search.of_kinds);
-	if (!search.count || !added)
+	if (!search.count)
 		return NULL;
+	if (!added)
+		added = allocation_used(analysis_index(newest));
 	TRY(array_resize(&search.kind_numbers, allocation_count(analysis_index(newest))));
 	TRY(census_take(newest, ASPECT_KIND, note_kind, &search, &search.kinds));
 	TRY(census_take(newest, ASPECT_OWNER, NULL, NULL, &search.holders));
@@ -100,6 +113,31 @@ struct error *growths_find_examples(struct analysis *newest, struct growths *gro
 	return NULL;
 }
 
+struct error *growths_of_holders(struct analysis *newest, const struct diff *diff, uint64_t limit,
+				 struct growths *ret)
+{
+	enum { MOST_HOLDERS = 5 };
+	uint64_t most = limit && limit < MOST_HOLDERS ? limit : MOST_HOLDERS;
+
+	ret->memory.account = diff->account;
+	array_for_each(group, &diff->holders.groups) {
+		struct growth growth = { .kind = "",
+					 .by = census_holder_of(group->text),
+					 .whole = group };
+
+		if (ret->count == most)
+			break;
+		if (group->bytes <= 0)
+			continue;
+		growth.most = diff_most_held(diff, group, &growth.kind);
+		growth.size = growth.most ? growth.most->size : 0;
+		TRY(array_append(ret, growth));
+		ret->items[ret->count - 1].holder = strdup(group->text);
+		TRY_MEMORY(ret->items[ret->count - 1].holder);
+	}
+	return growths_find_examples(newest, ret);
+}
+
 /* The paths of examples, from the names that the program has down to what holds each. */
 struct paths {
 	allocation_id steps[MOST_EXAMPLES][MOST_STEPS];
@@ -107,17 +145,46 @@ struct paths {
 	size_t count;
 };
 
-/* An example is not the holder of itself, and a longer path lacks its beginning. */
-static void find_paths(const struct object_paths *all, const struct growth *growth,
+/* The nearest object above with a path that alone holds it; NO_ALLOCATION: there is none near. */
+static allocation_id named_above(const struct analysis *analysis, allocation_id id)
+{
+	enum { FARTHEST = 1 << 20 };
+	const struct object_paths *all = analysis_object_paths(analysis);
+	const struct dominators *tree = analysis_dominators(analysis);
+	size_t position, first;
+
+	if (!dominators_position(tree, id, &position))
+		return NO_ALLOCATION;
+	first = position > FARTHEST ? position - FARTHEST : 0;
+	for (size_t i = position; i-- > first;)
+		if (dominators_end(tree, i) > position &&
+		    object_paths_has(all, dominators_at(tree, i)))
+			return dominators_at(tree, i);
+	return NO_ALLOCATION;
+}
+
+/*
+ * An example is not the holder of itself, and a longer path lacks its beginning. A part of an
+ * object, such as a buffer, has no path of its own.
+ */
+static void find_paths(const struct analysis *newest, const struct growth *growth,
 		       struct paths *ret)
 {
-	for (size_t i = 0; i < growth->example_count; i++) {
-		size_t depth = object_paths_steps(all, growth->examples[i], MOST_STEPS,
-						  ret->steps[ret->count]);
+	const struct object_paths *all = analysis_object_paths(newest);
 
-		if (depth < 2 || depth == MOST_STEPS)
+	for (size_t i = 0; i < growth->example_count; i++) {
+		allocation_id id = growth->examples[i];
+		bool has_own = object_paths_has(all, id);
+		size_t depth;
+
+		if (!has_own)
+			id = named_above(newest, id);
+		if (id == NO_ALLOCATION)
 			continue;
-		ret->depths[ret->count++] = depth - 1;
+		depth = object_paths_steps(all, id, MOST_STEPS, ret->steps[ret->count]);
+		if (depth < 1 + (size_t)has_own || depth == MOST_STEPS)
+			continue;
+		ret->depths[ret->count++] = depth - has_own;
 	}
 }
 
@@ -150,19 +217,18 @@ static bool go_down(struct paths *paths, size_t depth, size_t all)
 	return true;
 }
 
-struct error *growth_path(const struct analysis *newest, const struct growth *growth,
-			  bool with_content, char **ret)
+static struct error *growth_path(const struct analysis *newest, const struct growth *growth,
+				 bool with_content, char **ret)
 {
 	enum { PATH_SIZE = 256 };
 	const struct object_paths *all = analysis_object_paths(newest);
 	struct paths paths = { .count = 0 };
-	size_t depth = 0, found;
+	size_t depth = 0;
 	char text[PATH_SIZE];
 
 	*ret = NULL;
-	find_paths(all, growth, &paths);
-	found = paths.count;
-	while (paths.count && go_down(&paths, depth, found))
+	find_paths(newest, growth, &paths);
+	while (paths.count && go_down(&paths, depth, growth->example_count))
 		depth++;
 	if (!depth ||
 	    !object_paths_tell(all, paths.steps[0][depth - 1], with_content, text, sizeof(text)))
@@ -185,8 +251,8 @@ static const struct variable *variable_of(const struct analysis *analysis, alloc
 										   : NULL;
 }
 
-struct error *growth_variable(const struct analysis *newest, const struct growth *growth,
-			      char **ret)
+static struct error *growth_variable(const struct analysis *newest, const struct growth *growth,
+				     char **ret)
 {
 	const struct variable *first = NULL;
 	size_t votes = 0;
@@ -204,4 +270,11 @@ struct error *growth_variable(const struct analysis *newest, const struct growth
 	module = first->module ? strrchr(first->name, ' ') : NULL;
 	*ret = module ? strndup(first->name, (size_t)(module - first->name)) : strdup(first->name);
 	return *ret ? NULL : &error_no_memory;
+}
+
+struct error *growth_place(const struct analysis *newest, const struct growth *growth,
+			   bool with_content, char **ret)
+{
+	TRY(growth_path(newest, growth, with_content, ret));
+	return *ret || growth->by != HELD_BY_NAME ? NULL : growth_variable(newest, growth, ret);
 }

@@ -31,7 +31,9 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 {
 	const struct diff_arguments *arguments = input;
 	_cleanup_(diff_destroy) struct diff *diff = NULL;
+	_cleanup_(growths_deinit) struct growths holders = { 0 };
 	struct diff_view view = {
+		.newest = analysis,
 		.elapsed = arguments->elapsed,
 		.limit = arguments->has_limit ? arguments->limit : DEFAULT_LIMIT,
 	};
@@ -40,6 +42,12 @@ static struct error *diff_run(struct analysis *analysis, const void *input, stru
 			  arguments->aspect, arguments->has_aspect ? HOLDERS_NONE : HOLDERS_ALL,
 			  NULL, NULL, &diff));
 	view.diff = diff;
+	if (!arguments->has_aspect) {
+		TRY(analysis_need(analysis, STAGE_OBJECT_PATHS));
+		TRY(analysis_need(analysis, STAGE_RETAINED));
+		TRY(growths_of_holders(analysis, diff, view.limit, &holders));
+		view.holders = &holders;
+	}
 	diff_write_cores(report, &view);
 	diff_write_growth(report, &view);
 	return NULL;
@@ -54,7 +62,7 @@ const struct command command_diff = {
 		   "diff older.core --by owner --limit 5\n"
 		   "diff older.core --elapsed 12h",
 	.description =
-		"Name the oldest core first; the core that you opened is the newest. The five classes and variables that hold most of what grew come first, each with what it alone holds beyond classes below it; '--by' leaves them out. Then the kinds follow, what grew most first; with three cores or more, what grew from each core to the next comes before that. Cores of one process are also compared allocation by allocation, by start, size and class, which makes the sets 'new' and 'survived'. Cores of different processes are compared by the counts of each kind. On the command line, 'heapcore diff OLD NEW' does the same.",
+		"Name the oldest core first; the core that you opened is the newest. The five classes and variables that hold most of what grew come first, each with what it alone holds beyond classes below it, and with the variable or object of the program that holds most of that; '--by' leaves them out. Then the kinds follow, what grew most first; with three cores or more, what grew from each core to the next comes before that. Cores of one process are also compared allocation by allocation, by start, size and class, which makes the sets 'new' and 'survived'. Cores of different processes are compared by the counts of each kind. On the command line, 'heapcore diff OLD NEW' does the same.",
 	.word = WORD_FILE,
 	.options = options,
 	.keep_words = keep_words,

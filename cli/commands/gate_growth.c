@@ -127,10 +127,8 @@ uint64_t gate_growth_count(const struct gate_growth *growth)
 static char *holder_text(const struct growth *one, const struct analysis *newest, bool with_content)
 {
 	_cleanup_(free) char *path = NULL;
-	struct error *error = growth_path(newest, one, with_content, &path);
+	struct error *error = growth_place(newest, one, with_content, &path);
 
-	if (!error && !path && one->by == HELD_BY_NAME)
-		error = growth_variable(newest, one, &path);
 	if (error) {
 		error_destroy(error);
 		return NULL;

@@ -224,15 +224,20 @@ static void write_total(struct report *report, const struct diff_view *view)
 	report_end_table(report);
 }
 
-static void write_holder(struct report *report, const struct diff *diff,
-			 const struct diff_group *holder)
+static void write_holder(struct report *report, const struct analysis *newest,
+			 const struct growth *growth)
 {
-	const char *kind = NULL;
-	const struct diff_group *most = diff_most_held(diff, holder, &kind);
+	_cleanup_(free) char *place = NULL;
+	struct error *error = growth_place(newest, growth, !report->no_content, &place);
+	const struct diff_group *most = growth->most;
 
-	report_add(report, holder->bytes, holder->count, holder->text,
-		   VALUE_IF(most, most ? most->count : 0));
-	end_with(report, kind, most ? most->size : 0);
+	if (error) {
+		report->error = error;
+		return;
+	}
+	report_add(report, growth->whole->bytes, growth->whole->count, growth->holder,
+		   VALUE_IF(most, most ? most->count : 0), place);
+	end_with(report, most ? growth->kind : NULL, growth->size);
 }
 
 /* Write the holders of the growth, before the kinds. */
@@ -240,28 +245,20 @@ static void write_holders(struct report *report, const struct diff_view *view)
 {
 	static const struct table table = TABLE(
 		"holder growth",
-		"{holder}: {growth} bytes in {growth count} allocations[, most in {kind count} {kind}]",
+		"{holder}: {growth} bytes in {growth count} allocations[, most in {kind count} {kind}][, mostly held by {place}]",
 		{ "growth", VALUE_CHANGE }, { "growth count", VALUE_CHANGE },
-		{ "holder", VALUE_TEXT }, { "kind count", VALUE_CHANGE }, { "kind", VALUE_TEXT });
-	enum { MOST_HOLDERS = 5 };
-	const struct group_table *table_of = &view->diff->holders;
-	uint64_t most = view->limit && view->limit < MOST_HOLDERS ? view->limit : MOST_HOLDERS;
+		{ "holder", VALUE_TEXT }, { "kind count", VALUE_CHANGE }, { "place", VALUE_TEXT },
+		{ "kind", VALUE_TEXT });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0, shown = 0; i < table_of->groups.count && shown < most; i++) {
-		const struct diff_group *group = &table_of->groups.items[i];
-
-		if (group->bytes <= 0)
-			continue;
-		write_holder(report, view->diff, group);
-		shown++;
-	}
+	array_for_each(growth, view->holders)
+		write_holder(report, view->newest, growth);
 	report_end_table(report);
 }
 
 void diff_write_growth(struct report *report, const struct diff_view *view)
 {
-	if (view->diff->with_holders)
+	if (view->holders)
 		write_holders(report, view);
 	diff_write_kinds(report, view);
 	if (kinship_is_same(view->diff->kinship))

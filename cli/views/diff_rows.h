@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "analyzer/diff/diff.h"
+#include "analyzer/diff/growth.h"
 #include "analyzer/report/report.h"
 
 /* A comparison, and how to show it. */
@@ -11,6 +11,8 @@ struct diff_view {
 	const struct diff *diff;
 	uint64_t elapsed; /* ns, as the user says; 0: as the cores tell */
 	uint64_t limit;	  /* of groups; 0: none */
+	const struct analysis *newest;
+	const struct growths *holders; /* of what grew; NULL: not shown */
 };
 
 /* Write how the cores are related, the time between them, and what each has. */

@@ -27,6 +27,27 @@ puts "ready"
 sleep
 """
 
+# What grows is bytes and numbers, held by lists, deep and not; and sets of several variables.
+HOLDERS = """
+import array, sys
+class Market:
+    def __init__(self):
+        self.frames, self.quotes = [], {}
+market, one, two, three = Market(), [], [], []
+def grow(first):
+    for i in range(first, first + 3000):
+        market.frames.append(b"%d" % i * 200)
+        market.quotes.setdefault(i % 50, set()).add(i * 1.5)
+        for group in one, two, three:
+            group.append(array.array("d", [i] * 40))
+grow(0)
+print("older", flush=True)
+sys.stdin.readline()
+grow(3000)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
 
 class Subject:
     """A program that goes on when it reads a line, and cores of it."""
@@ -244,6 +265,22 @@ class DiffTest(unittest.TestCase):
                          "unrecognized of size 1,032 (0x408)")
         # What is left of a free block may be too small to be cut off.
         self.assertAlmostEqual(first["growth_count"], 50_000, delta=20)
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/python3"), "no python3 of the system")
+    def test_the_holder_of_growth_is_named_as_the_program_names_it(self):
+        with Subject(self.folder, ["/usr/bin/python3", "-c", HOLDERS]) as python:
+            python.answer()
+            before = python.snap("before")
+            python.tell("")
+            python.answer()
+            after = python.snap("after")
+        places = {row["holder"]: row["place"]
+                  for row in tables("diff", before, after)["holder growth"]}
+        self.assertEqual(places["list"], "__main__.market.frames")
+        self.assertEqual(places["set"], "__main__.market.quotes")
+        # Three variables hold a third of them each.
+        self.assertNotIn(places["array.array"],
+                         ("__main__.one", "__main__.two", "__main__.three"))
 
     def test_older_core_that_is_cut_off_leaves_doubt(self):
         cores, _ = self.server_cores("whole", 1)
