@@ -12,6 +12,7 @@
  */
 #include "analyzer/base/budget.h"
 #include "analyzer/base/error.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
@@ -144,13 +145,8 @@ static struct error *add_free(struct apr_heap *heap, uint64_t allocator)
 /* Keep each node once, without those that overlap the one before. */
 static void sort_nodes(struct apr_heap *heap)
 {
-	size_t kept = 0;
-
 	array_sort(&heap->nodes, compare_nodes);
-	array_for_each(node, &heap->nodes)
-		if (kept == 0 || node->start >= heap->nodes.items[kept - 1].end)
-			heap->nodes.items[kept++] = *node;
-	heap->nodes.count = kept;
+	array_keep(&heap->nodes, node, last, !last || node->start >= last->end);
 }
 
 /* Find the free nodes of all allocators, then the nodes of pools that are in none of these. */

@@ -7,6 +7,7 @@
  */
 #include "allocators/gslice/gslice.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/heap/sink.h"
 #include "analyzer/program/module_words.h"
 
@@ -155,18 +156,6 @@ static struct error *search_thread(struct gslice_heap *heap, uint64_t descriptor
 	return NULL;
 }
 
-/* A thread without slices leads to other threads, and so to theirs. */
-static void keep_different(struct gslice_heap *heap)
-{
-	size_t kept = 0;
-
-	array_sort(&heap->threads, compare_u64);
-	array_for_each(thread, &heap->threads)
-		if (kept == 0 || heap->threads.items[kept - 1] != *thread)
-			heap->threads.items[kept++] = *thread;
-	heap->threads.count = kept;
-}
-
 static struct error *find_threads(struct gslice_heap *heap, uint32_t bins)
 {
 	const struct program *program = heap->context.program;
@@ -175,7 +164,8 @@ static struct error *find_threads(struct gslice_heap *heap, uint32_t bins)
 		if (thread->thread_pointer)
 			TRY(search_thread(heap, thread_descriptor(program, thread->thread_pointer),
 					  bins));
-	keep_different(heap);
+	/* A thread without slices leads to other threads, and so to theirs. */
+	number_list_sort(&heap->threads);
 	return NULL;
 }
 
@@ -289,17 +279,9 @@ static struct error *add_slabs(struct gslice_heap *heap, uint32_t number)
 /* Sort slabs, and leave out those that are there already. */
 static void keep_apart(struct gslice_heap *heap)
 {
-	uint64_t end = 0;
-	size_t kept = 0;
-
 	array_sort(&heap->slabs, compare_slabs);
-	array_for_each(slab, &heap->slabs) {
-		if (slab->page < end)
-			continue;
-		end = slab->page + gslice_page_bytes(heap, slab->bin);
-		heap->slabs.items[kept++] = *slab;
-	}
-	heap->slabs.count = kept;
+	array_keep(&heap->slabs, slab, last,
+		   !last || slab->page >= last->page + gslice_page_bytes(heap, last->bin));
 }
 
 /* The lists of one bin, and which bits of slabs their members set. */

@@ -149,7 +149,7 @@ static unsigned int mimalloc_free_kind(const struct heap *base, size_t number, a
 		return FREE_SPAN;
 	if (page && block.start >= page->first + page->capacity * page->bytes)
 		return FREE_REST;
-	return mimalloc_is_delayed(heap, block.start) ? FREE_BY_OTHERS : FREE_LIST;
+	return number_list_has(&heap->delayed, block.start) ? FREE_BY_OTHERS : FREE_LIST;
 }
 
 /* The whole block, of which a build that checks for overruns gives the program less. */

@@ -6,6 +6,7 @@
  */
 #include "allocators/perl/perl.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/heap/sink.h"
 #include "analyzer/program/symbols.h"
 
@@ -76,13 +77,8 @@ static bool is_in_block(const struct block_sink *sink, struct perl_arena *arena)
 /* Leave out what was freed, as by an interpreter that ended. */
 static struct error *drop_freed(struct perl_heap *heap, struct block_sink *sink)
 {
-	size_t kept = 0;
-
 	TRY(block_sink_order(sink));
-	for (size_t i = 0; i < heap->arenas.list.count; i++)
-		if (is_in_block(sink, &heap->arenas.list.items[i]))
-			heap->arenas.list.items[kept++] = heap->arenas.list.items[i];
-	heap->arenas.list.count = kept;
+	array_keep(&heap->arenas.list, arena, last, is_in_block(sink, arena));
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "allocators/ruby/ruby.h"
 #include "allocators/ruby/transient.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/heap/sink.h"
 #include "analyzer/program/symbols.h"
 
@@ -165,22 +166,18 @@ static struct error *walk_transients(struct ruby_heap *heap, struct block_sink *
 	const arena_number arena = heap->heap.first_arena + (arena_number)heap->heap.arenas.count;
 	struct view view = { heap->context.image };
 	uint64_t end = 0;
-	size_t kept = 0;
+	size_t count;
 
-	for (size_t i = 0; i < heap->transients.list.count; i++) {
-		struct ruby_transient transient = heap->transients.list.items[i];
-		uint64_t reach = transient.address + RUBY_TRANSIENT_BLOCK;
-
-		if (find_place(sink, transient.address, reach) != PLACE_OVERLAPS)
-			heap->transients.list.items[kept++] = transient;
-	}
-	heap->transients.list.count = kept;
+	array_keep(&heap->transients.list, piece, last,
+		   find_place(sink, piece->address, piece->address + RUBY_TRANSIENT_BLOCK) !=
+			   PLACE_OVERLAPS);
+	count = heap->transients.list.count;
 	array_for_each(transient, &heap->transients.list) {
 		if (transient->address != end) {
 			uint64_t size = RUBY_TRANSIENT_BLOCK;
 			const struct ruby_transient *next = transient + 1;
 
-			for (; next < heap->transients.list.items + kept &&
+			for (; next < heap->transients.list.items + count &&
 			       next->address == transient->address + size;
 			     next++)
 				size += RUBY_TRANSIENT_BLOCK;
@@ -190,10 +187,10 @@ static struct error *walk_transients(struct ruby_heap *heap, struct block_sink *
 		end += RUBY_TRANSIENT_BLOCK;
 		TRY(walk_transient(&view, transient, sink));
 	}
-	return kept > 0 ? array_append(&heap->heap.arenas,
-				       (struct arena){ &arena_kinds[RUBY_SLOT_SIZES],
-						       .size = kept * RUBY_TRANSIENT_BLOCK })
-			: NULL;
+	return count > 0 ? array_append(&heap->heap.arenas,
+					(struct arena){ &arena_kinds[RUBY_SLOT_SIZES],
+							.size = count * RUBY_TRANSIENT_BLOCK })
+			 : NULL;
 }
 
 static struct error *ruby_walk(struct heap *base, struct block_sink *sink)

@@ -199,10 +199,7 @@ static bool zend_size_fits(uint64_t size, uint64_t wanted, bool exactly)
 
 static bool zend_keeps(const struct heap *heap, struct block block)
 {
-	const struct zend_heap *zend = of(heap);
-
-	return zend->nodes.count > 0 && bsearch(&block.start, zend->nodes.items, zend->nodes.count,
-						sizeof(uint64_t), compare_u64) != NULL;
+	return number_list_has(&of(heap)->nodes, block.start);
 }
 
 static bool zend_tell(const struct heap *base, uint64_t address, char *ret, size_t size)

@@ -20,6 +20,7 @@
 #include "analyzer/base/bitmap.h"
 #include "analyzer/base/error.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/image/view.h"
 #include "analyzer/program/module_words.h"
@@ -92,7 +93,7 @@ struct collector {
 	uint64_t index;	     /* the lowest bottom_index */
 
 	ARRAY(struct boehm_block) blocks; /* by address */
-	ARRAY(uint64_t) indexes;	  /* the bottom indexes */
+	struct number_list indexes;	  /* the bottom indexes */
 	uint64_t nils;			  /* GC_all_nils: an index of nothing; 0: not found */
 	uint64_t object_count;
 	uint64_t bad_slots; /* of indexes, without a valid header */

@@ -79,8 +79,7 @@ static uint64_t lowest_index(struct view *view, const struct boehm_geometry *geo
 static bool is_known(const struct boehm_heap *heap, uint64_t index)
 {
 	for (size_t i = 0; i < heap->collector_count; i++)
-		if (bsearch(&index, heap->collectors[i].indexes.items,
-			    heap->collectors[i].indexes.count, sizeof(index), compare_u64))
+		if (number_list_has(&heap->collectors[i].indexes, index))
 			return true;
 	return false;
 }

@@ -24,6 +24,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/budget.h"
 #include "analyzer/base/error.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/cycle.h"
 #include "analyzer/heap/index.h"
@@ -122,10 +123,6 @@ struct glibc_links {
 struct thread_cache {
 	uint64_t tcache;
 	uint32_t thread;
-};
-
-struct number_list {
-	ARRAY(uint64_t);
 };
 
 enum glibc_fault {
@@ -324,9 +321,3 @@ static inline uint64_t glibc_shared(const struct glibc_heap *heap)
 {
 	return heap->header - heap->overhead;
 }
-
-/* Sort, and drop repeats. The others take a sorted list. */
-void number_list_sort(struct number_list *list);
-bool number_list_has(const struct number_list *list, uint64_t number);
-/* How many are below that number. */
-size_t number_list_below(const struct number_list *list, uint64_t number);

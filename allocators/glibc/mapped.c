@@ -15,6 +15,7 @@
  */
 #include "allocators/glibc/mapped_filter.h"
 #include "allocators/glibc/walk.h"
+#include "analyzer/base/keep.h"
 
 #include <inttypes.h>
 
@@ -430,7 +431,7 @@ static void count_chunks(const struct scan *scan, bool apart, uint64_t *count, u
  */
 static void drop_chance_finds(struct scan *scan)
 {
-	uint64_t count, size, apart_count, apart_size, kept = 0;
+	uint64_t count, size, apart_count, apart_size;
 	uint64_t stated_count = 0, stated_size = 0;
 
 	for (size_t i = 0; i < scan->heap->parameters_count; i++) {
@@ -442,10 +443,7 @@ static void drop_chance_finds(struct scan *scan)
 	if (count <= stated_count || count - apart_count != stated_count ||
 	    size - apart_size != stated_size)
 		return;
-	for (size_t i = 0; i < scan->finds.count; i++)
-		if (scan->finds.items[i].kind != FIND_CHUNK || !scan->finds.items[i].apart)
-			scan->finds.items[kept++] = scan->finds.items[i];
-	scan->finds.count = kept;
+	array_keep(&scan->finds, find, last, find->kind != FIND_CHUNK || !find->apart);
 }
 
 /* Find where a chunk should be that malloc counts: right behind another. */

@@ -17,6 +17,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/damage.h"
 #include "analyzer/image/view.h"
@@ -47,7 +48,7 @@ struct gslice_heap {
 	struct view view;
 	ARRAY(struct gslice_source) sources;
 	ARRAY(struct gslice_slab) slabs; /* by address */
-	ARRAY(uint64_t) threads;	 /* their magazines */
+	struct number_list threads;	 /* their magazines */
 	struct heap_list_damage lists;
 	struct heap_damage rings, counts;
 	uint64_t blamed; /* the last chunk with a wrong link */

@@ -11,7 +11,7 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
-#include "analyzer/base/list.h"
+#include "analyzer/program/module_words.h"
 
 #include <string.h>
 
@@ -123,50 +123,21 @@ static struct error *look_for_base(struct base_search *search, uint64_t address,
 	return NULL;
 }
 
-static struct error *look_for_arena(struct base_search *search, uint64_t word)
+/* Look at a word of the module's data that is not of the root of the tree. */
+static struct error *look_for_arena(void *data, uint64_t where, uint64_t word)
 {
+	struct base_search *search = data;
+	const struct jemalloc *je = search->je;
 	struct memory_range block;
 	uint64_t next;
 
+	if (where - je->root < node_bytes(&je->geometry, 0))
+		return NULL;
 	if (word % METADATA_UNIT != 0 || word < BLOCK_UNIT || word / BLOCK_UNIT == search->miss)
 		return NULL;
 	if (find_block(&search->view, word, &block, &next) && word > block.start)
 		return look_for_base(search, word, &block);
 	search->miss = word / BLOCK_UNIT;
-	return NULL;
-}
-
-/* Look at the words of the module's data that are not of the root of the tree. */
-static struct error *search_region(struct base_search *search, const struct region *region)
-{
-	const struct jemalloc *je = search->je;
-	uint64_t at = region->start > je->start ? region->start : je->start, word;
-	uint64_t end = region->end < je->end ? region->end : je->end;
-	const uint64_t size = je->geometry.word, root_bytes = node_bytes(&je->geometry, 0);
-
-	for (at = (at + size - 1) & ~(size - 1); at < end && end - at >= size; at += size) {
-		if (at - je->root < root_bytes)
-			continue;
-		if (at % PAGE == 0)
-			at = (image_next_data(search->view.image, at) + size - 1) & ~(size - 1);
-		if (at >= end || end - at < size)
-			break;
-		word = load_word(region->bytes + (at - region->start), je->geometry.word);
-		if (word)
-			TRY(look_for_arena(search, word));
-	}
-	return NULL;
-}
-
-static struct error *search_module(struct base_search *search)
-{
-	const struct image *image = search->view.image;
-
-	list_for_each(region, image->regions, image->region_count) {
-		if (region->end > search->je->start && region->start < search->je->end &&
-		    region->bytes && (region->rights & RIGHT_WRITE))
-			TRY(search_region(search, region));
-	}
 	return NULL;
 }
 
@@ -194,7 +165,7 @@ struct error *jemalloc_find_arenas(struct jemalloc *je, const struct heap_contex
 	search->je = je;
 	search->view.image = context->image;
 	search->words.image = context->image;
-	TRY(search_module(search));
+	TRY(data_visit_words(context->image, je->start, je->end, look_for_arena, search));
 	je->bases.count = memory_ranges_join(je->bases.items, je->bases.count);
 	array_for_each(extent, &je->extents)
 		search->bytes[arena_index(extent)] += extent->bytes;

@@ -36,8 +36,8 @@ struct cache_search {
 	struct jemalloc *je;
 	const struct heap_context *context;
 	struct view view, stacks;
-	bool falls;		       /* the form of the bins: from 5.3 on */
-	struct address_list registers; /* of threads that run; sorted */
+	bool falls;		      /* the form of the bins: from 5.3 on */
+	struct number_list registers; /* of threads that run; sorted */
 };
 
 static unsigned int word_of(const struct cache_search *search)
@@ -146,7 +146,7 @@ static uint64_t count_strangers(struct cache_search *search, const struct bin *b
 	return strangers;
 }
 
-/* Sort, and keep one of each; twice gets those that there were more of, if it is not NULL. */
+/* Sort, and keep one of each; twice gets those that there were more of. */
 static size_t drop_repeated(uint64_t *list, size_t count, struct heap_damage *twice)
 {
 	size_t kept = 0;
@@ -155,7 +155,7 @@ static size_t drop_repeated(uint64_t *list, size_t count, struct heap_damage *tw
 	for (size_t i = 0; i < count; i++)
 		if (kept == 0 || list[kept - 1] != list[i])
 			list[kept++] = list[i];
-		else if (twice)
+		else
 			heap_damage_note(twice, list[i]);
 	return kept;
 }
@@ -167,9 +167,7 @@ static size_t drop_repeated(uint64_t *list, size_t count, struct heap_damage *tw
  */
 static bool is_changing_top(const struct cache_search *search, const struct bin *bin)
 {
-	return search->falls && bin->count > 0 && search->registers.count > 0 &&
-	       bsearch(&bin->first, search->registers.items, search->registers.count,
-		       sizeof(bin->first), compare_u64);
+	return search->falls && bin->count > 0 && number_list_has(&search->registers, bin->first);
 }
 
 static struct error *list_registers(struct cache_search *search)
@@ -180,8 +178,7 @@ static struct error *list_registers(struct cache_search *search)
 		for (size_t i = 0; thread->system_call == SYSTEM_CALL_NONE && i < MOST_REGISTERS;
 		     i++)
 			TRY(array_append(&search->registers, thread->state->registers[i]));
-	if (search->registers.count)
-		SORT(search->registers.items, search->registers.count, compare_u64);
+	number_list_sort(&search->registers);
 	return NULL;
 }
 
@@ -455,7 +452,7 @@ struct error *jemalloc_find_caches(struct jemalloc *je, const struct heap_contex
 	array_release(&search.registers);
 	if (error)
 		return error;
-	je->cached.count = drop_repeated(je->cached.items, je->cached.count, NULL);
-	je->stacks.count = drop_repeated(je->stacks.items, je->stacks.count, NULL);
+	number_list_sort(&je->cached);
+	number_list_sort(&je->stacks);
 	return NULL;
 }

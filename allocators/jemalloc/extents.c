@@ -37,12 +37,6 @@ bool jemalloc_find_region(const struct jemalloc *je, uint64_t address, struct me
 	return address >= ret->start && address < ret->end;
 }
 
-bool jemalloc_has_address(const struct address_list *list, uint64_t address)
-{
-	return list->count > 0 &&
-	       bsearch(&address, list->items, list->count, sizeof(address), compare_u64);
-}
-
 struct adding {
 	struct jemalloc *je;
 	const struct heap_context *context;
@@ -61,9 +55,9 @@ static struct error *add_region(struct adding *adding, uint64_t start, uint64_t 
 	const struct jemalloc *je = adding->je;
 	enum block_state state = is_free ? BLOCK_FREE : BLOCK_USED;
 
-	if (!is_free && jemalloc_has_address(&je->stacks, start))
+	if (!is_free && number_list_has(&je->stacks, start))
 		return NULL;
-	if (!is_free && jemalloc_has_address(&je->cached, start))
+	if (!is_free && number_list_has(&je->cached, start))
 		state = BLOCK_CACHED;
 	return block_sink_add(adding->sink, (struct block){ start, bytes, state });
 }
@@ -84,19 +78,13 @@ static void note_bitmap(struct jemalloc *je, const struct jemalloc_extent *slab,
 	heap_damage_note(&je->bitmaps, slab->start);
 }
 
-/* The number of the list's first address at or above that one. */
-static size_t first_from(const struct address_list *list, uint64_t address)
-{
-	return BISECT(i, 0, list->count, list->items[i] < address);
-}
-
 /* Move what caches have from the slab's used regions; false: they have none. */
 static bool take_cached(const struct jemalloc *je, const struct jemalloc_extent *slab,
 			uint64_t used[MOST_BITMAP_WORDS], uint64_t ret[MOST_BITMAP_WORDS])
 {
 	uint64_t bytes = class_bytes(&je->layout, slab);
 	uint64_t end = slab->start + region_count(&je->layout, slab) * bytes;
-	size_t first = first_from(&je->cached, slab->start), i = first;
+	size_t first = number_list_below(&je->cached, slab->start), i = first;
 
 	for (; i < je->cached.count && je->cached.items[i] < end; i++) {
 		uint64_t number = (je->cached.items[i] - slab->start) / bytes;
@@ -114,7 +102,7 @@ static struct error *add_regions(struct adding *adding, const struct jemalloc_ex
 {
 	const struct jemalloc *je = adding->je;
 	uint64_t count = region_count(&je->layout, slab), bytes = class_bytes(&je->layout, slab);
-	size_t next = first_from(&je->stacks, slab->start);
+	size_t next = number_list_below(&je->stacks, slab->start);
 
 	if (next == je->stacks.count || je->stacks.items[next] >= extent_end(slab))
 		return block_sink_add_row(adding->sink, slab->start, bytes, used, cached, count);

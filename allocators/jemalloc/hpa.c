@@ -9,6 +9,7 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/program/module_words.h"
 
@@ -96,12 +97,8 @@ static struct error *find_records(const struct jemalloc *je, const struct image 
 /* Extents in a cache are not being changed, so remove them from that list. */
 static void drop_changing(struct jemalloc *je, const struct memory_range *huge)
 {
-	size_t kept = 0;
-
-	array_for_each(range, &je->changing)
-		if (range->start < huge->start || range->end > huge->end)
-			je->changing.items[kept++] = *range;
-	je->changing.count = kept;
+	array_keep(&je->changing, range, last,
+		   range->start < huge->start || range->end > huge->end);
 }
 
 static struct error *add_free(struct jemalloc *je, uint64_t start, uint64_t end, uint64_t arena)

@@ -20,6 +20,7 @@
 #include "analyzer/base/array.h"
 #include "analyzer/base/error.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/damage.h"
 #include "analyzer/image/view.h"
@@ -81,10 +82,6 @@ struct extent_list {
 	ARRAY(struct jemalloc_extent);
 };
 
-struct address_list {
-	ARRAY(uint64_t);
-};
-
 /* An arena that has extents or a structure of its own. */
 struct jemalloc_arena {
 	uint64_t address; /* of arena_t; 0: not found */
@@ -103,8 +100,8 @@ struct jemalloc {
 	struct extent_list extents; /* by address, apart */
 	struct range_list leaves;   /* with the inner nodes */
 	struct range_list bases;    /* blocks of memory for metadata, by address */
-	struct address_list cached; /* regions in caches of threads, by address */
-	struct address_list stacks; /* allocations that hold the stacks of these caches */
+	struct number_list cached;  /* regions in caches of threads, by address */
+	struct number_list stacks;  /* allocations that hold the stacks of these caches */
 	struct range_list bins; /* the caches, whose numbers may look like addresses; leaf keys */
 	size_t cache_count;
 
@@ -303,9 +300,6 @@ static inline struct memory_range large_range(const struct jemalloc *je,
 	return (struct memory_range){ extent->start + extent->offset,
 				      extent->start + extent->offset + bytes };
 }
-
-/* True if the sorted list has address. */
-bool jemalloc_has_address(const struct address_list *list, uint64_t address);
 
 /* Report extents and their regions. */
 struct error *jemalloc_add_blocks(struct jemalloc *je, const struct heap_context *context,

@@ -8,6 +8,8 @@
  */
 #include "allocators/jemalloc/jemalloc.h"
 
+#include "analyzer/program/module_words.h"
+
 #include <string.h>
 
 enum {
@@ -217,51 +219,11 @@ static bool goes_on(struct search *search)
 	return search->has_classes;
 }
 
-/* Look at each word of [first, stop), which is in the region. */
-static struct error *search_range(struct search *search, const struct region *region,
-				  uint64_t first, uint64_t stop)
+static struct error *look_at(void *data, uint64_t where, uint64_t word)
 {
-	const struct image *image = search->heap->context.image;
-	const unsigned int size = image_word_size(image);
-	uint64_t word;
+	struct search *search = data;
 
-	for (uint64_t at = first; at < stop && stop - at >= size; at += size) {
-		if (at == first || at % PAGE == 0) {
-			at = (image_next_data(image, at) + size - 1) & ~(uint64_t)(size - 1);
-			if (at >= stop || stop - at < size)
-				break;
-		}
-		word = load_word(region->bytes + (at - region->start), size);
-		if (!word || !may_be_node(search, word))
-			continue;
-		if (!goes_on(search))
-			break;
-		TRY(look(search, at, word));
-	}
-	return NULL;
-}
-
-static struct error *search_module(struct search *search, const struct module *module,
-				   size_t *cursor)
-{
-	const struct image *image = search->heap->context.image;
-
-	search->module = module;
-	search->looks = 0;
-	search->was_asked = false;
-	while (*cursor < image->region_count && image->regions[*cursor].end <= module->start)
-		(*cursor)++;
-	for (size_t i = *cursor; i < image->region_count; i++) {
-		const struct region *region = &image->regions[i];
-		uint64_t first = region->start > module->start ? region->start : module->start;
-		uint64_t stop = region->end < module->end ? region->end : module->end;
-
-		if (region->start >= module->end)
-			break;
-		if (region->bytes && (region->rights & RIGHT_WRITE))
-			TRY(search_range(search, region, first, stop));
-	}
-	return NULL;
+	return may_be_node(search, word) && goes_on(search) ? look(search, where, word) : NULL;
 }
 
 struct error *jemalloc_search(struct jemalloc_heap *heap)
@@ -271,9 +233,12 @@ struct error *jemalloc_search(struct jemalloc_heap *heap)
 	struct search search = {
 		.heap = heap, .view = { image }, .metadata = { image }, .reach = { image }
 	};
-	size_t cursor = 0;
 
-	list_for_each(module, program->modules, program->module_count)
-		TRY(search_module(&search, module, &cursor));
+	list_for_each(module, program->modules, program->module_count) {
+		search.module = module;
+		search.looks = 0;
+		search.was_asked = false;
+		TRY(module_visit_words(image, module, look_at, &search));
+	}
 	return NULL;
 }

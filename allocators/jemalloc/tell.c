@@ -21,9 +21,9 @@ static bool tell_extent(const struct jemalloc *je, uint64_t address, char *ret, 
 	else if (!jemalloc_find_region(je, address, &range, &class))
 		snprintf(ret, size, "padding of the large allocation at %#" PRIx64,
 			 extent->start + extent->offset);
-	else if (jemalloc_has_address(&je->stacks, range.start))
+	else if (number_list_has(&je->stacks, range.start))
 		snprintf(ret, size, "the stack of a thread cache");
-	else if (jemalloc_has_address(&je->cached, range.start))
+	else if (number_list_has(&je->cached, range.start))
 		snprintf(ret, size, "in a thread cache, of the class of %" PRIu64 " bytes",
 			 je->layout.classes[class]);
 	else

@@ -17,6 +17,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/list.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/damage.h"
 #include "analyzer/program/module_words.h"
@@ -98,7 +99,7 @@ struct mimalloc_heap {
 	ARRAY(struct mimalloc_map) maps;
 	ARRAY(struct mimalloc_segment) segments; /* by address, apart; 3.x: arenas */
 	ARRAY(struct mimalloc_page) pages;	 /* by address, apart */
-	ARRAY(uint64_t) delayed;		 /* blocks that others freed, by address */
+	struct number_list delayed;		 /* blocks that others freed, by address */
 	struct heap_damage absent, heads, counts, overruns;
 	struct heap_list_damage lists;
 	uint64_t checked_blocks; /* whose end is as it should be */
@@ -149,9 +150,6 @@ struct error *mimalloc_read_heaps(struct mimalloc_heap *heap);
 
 /* The page that has address, or NULL. */
 const struct mimalloc_page *mimalloc_find_page(const struct mimalloc_heap *heap, uint64_t address);
-
-/* True if another thread freed the free block. */
-bool mimalloc_is_delayed(const struct mimalloc_heap *heap, uint64_t address);
 
 /* Report pages and their blocks. */
 struct error *mimalloc_add_blocks(struct mimalloc_heap *heap, arena_number arena,

@@ -9,6 +9,7 @@
 #include "allocators/mimalloc/mimalloc.h"
 
 #include "analyzer/base/budget.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/heap/sink.h"
 
@@ -48,28 +49,13 @@ const struct mimalloc_page *mimalloc_find_page(const struct mimalloc_heap *heap,
 	return LIST_HOLDER(heap->pages.items, heap->pages.count, start, end, address);
 }
 
-bool mimalloc_is_delayed(const struct mimalloc_heap *heap, uint64_t address)
-{
-	return heap->delayed.count > 0 &&
-	       bsearch(&address, heap->delayed.items, heap->delayed.count, sizeof(address),
-		       compare_u64);
-}
-
 DEFINE_COMPARE(compare_pages, struct mimalloc_page, ASCENDING(start), ASCENDING(metadata))
 
 void mimalloc_keep_apart(struct mimalloc_heap *heap)
 {
-	uint64_t end = 0;
-	size_t kept = 0;
-
 	array_sort(&heap->pages, compare_pages);
-	array_for_each(page, &heap->pages) {
-		if (page->start < end || page->start >= page->end)
-			continue;
-		end = page->end;
-		heap->pages.items[kept++] = *page;
-	}
-	heap->pages.count = kept;
+	array_keep(&heap->pages, page, last,
+		   page->start < page->end && (!last || page->start >= last->end));
 }
 
 /* The number of the block in the page; MOST_BLOCKS: none begins there. */

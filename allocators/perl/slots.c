@@ -1,6 +1,7 @@
 /* Finds the slots in use: heads say so themselves; others are used if a used one refers to them. */
 #include "allocators/perl/perl.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 
@@ -433,19 +434,9 @@ DEFINE_COMPARE(compare_arenas, struct perl_arena, ASCENDING(address), ASCENDING(
 /* Sort them; of two that overlap, one is left. */
 static void drop_overlapping(struct perl_arenas *arenas)
 {
-	uint64_t end = 0;
-	size_t kept = 0;
-
 	array_sort(&arenas->list, compare_arenas);
-	for (size_t i = 0; i < arenas->list.count; i++) {
-		struct perl_arena arena = arenas->list.items[i];
-
-		if (arena.address < end)
-			continue;
-		end = arena.address + arena.size;
-		arenas->list.items[kept++] = arena;
-	}
-	arenas->list.count = kept;
+	array_keep(&arenas->list, arena, last,
+		   !last || arena->address >= last->address + last->size);
 }
 
 void perl_claim_slots(const struct image *image, struct perl_arenas *arenas)

@@ -9,6 +9,7 @@
 #include "allocators/pymalloc/pymalloc.h"
 
 #include "analyzer/base/budget.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/program/module_words.h"
 
@@ -230,19 +231,9 @@ DEFINE_COMPARE(compare_arenas, struct pymalloc_arena, ASCENDING(address), ASCEND
 /* A dump may name one arena twice, or two that overlap: the lower one counts. */
 static void drop_overlapping(struct pymalloc_heap *heap)
 {
-	size_t kept = 0;
-	uint64_t end = 0;
-
 	array_sort(&heap->arenas, compare_arenas);
-	for (size_t i = 0; i < heap->arenas.count; i++) {
-		struct pymalloc_arena arena = heap->arenas.items[i];
-
-		if (arena.address < end)
-			continue;
-		end = arena.address + arena.geometry->arena;
-		heap->arenas.items[kept++] = arena;
-	}
-	heap->arenas.count = kept;
+	array_keep(&heap->arenas, arena, last,
+		   !last || arena->address >= last->address + last->geometry->arena);
 }
 
 struct error *pymalloc_search(struct pymalloc_heap *heap)

@@ -1,5 +1,6 @@
 #include "allocators/ruby/ruby.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 
 enum {
@@ -72,23 +73,16 @@ static struct error *find_in(const struct image *image, const struct region *reg
 /* Leave those that most pages agree with, of which none overlaps the one before. */
 static void keep_agreed(struct ruby_pages *pages)
 {
-	size_t votes[HEAD_WORDS] = { 0 }, best = 0, kept = 0;
-	uint64_t end = 0;
+	size_t votes[HEAD_WORDS] = { 0 }, best = 0;
 
 	array_for_each(page, &pages->list)
 		votes[page->place]++;
 	for (size_t i = 0; i < HEAD_WORDS; i++)
 		if (votes[i] > votes[best])
 			best = i;
-	for (size_t i = 0; i < pages->list.count; i++) {
-		struct ruby_page page = pages->list.items[i];
-
-		if (page.place != best || page.address < end)
-			continue;
-		end = page.address + ruby_page_size(&page);
-		pages->list.items[kept++] = page;
-	}
-	pages->list.count = kept;
+	array_keep(&pages->list, page, last,
+		   page->place == best &&
+			   (!last || page->address >= last->address + ruby_page_size(last)));
 }
 
 struct error *ruby_find_pages(const struct image *image, struct ruby_pages *pages)

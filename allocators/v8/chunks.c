@@ -1,5 +1,6 @@
 #include "allocators/v8/v8.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/macros.h"
 
 enum {
@@ -227,18 +228,8 @@ struct error *v8_find_lab(const struct image *image, struct v8_heap_parts *parts
 /* A chunk within another is none. */
 static void drop_nested(struct v8_heap_parts *parts)
 {
-	size_t kept = 0;
-	uint64_t end = 0;
-
-	for (size_t i = 0; i < parts->chunks.count; i++) {
-		struct v8_chunk chunk = parts->chunks.items[i];
-
-		if (chunk.address < end)
-			continue;
-		end = chunk.address + chunk.size;
-		parts->chunks.items[kept++] = chunk;
-	}
-	parts->chunks.count = kept;
+	array_keep(&parts->chunks, chunk, last,
+		   !last || chunk->address >= last->address + last->size);
 }
 
 struct error *v8_find(const struct image *image, const struct program *program,

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "analyzer/base/bitmap.h"
+#include "analyzer/base/numbers.h"
 #include "analyzer/heap/allocator.h"
 #include "analyzer/heap/damage.h"
 #include "analyzer/image/view.h"
@@ -72,7 +73,7 @@ struct zend_heap {
 	ARRAY(struct zend_space) spaces; /* by address */
 	ARRAY(struct zend_chunk) chunks; /* by address, apart; also huge blocks */
 	ARRAY(struct zend_chunk) others; /* huge and cleared ones, for the search alone */
-	ARRAY(uint64_t) nodes;		 /* blocks that say where a huge one is, by address */
+	struct number_list nodes;	 /* blocks that say where a huge one is, by address */
 	struct heap_damage rings, huge_damage, lists, pages, heads, counts;
 };
 

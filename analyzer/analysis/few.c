@@ -3,6 +3,7 @@
  */
 #include "analyzer/analysis/parts.h"
 #include "analyzer/base/array.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/reader.h"
@@ -55,16 +56,13 @@ static struct error *add_sources(struct analysis *analysis, struct reader *reade
 static size_t choose_unknown(const struct patterns *patterns, const allocation_id *ids,
 			     size_t count, allocation_id *ret)
 {
-	size_t chosen = 0, kept = 0;
+	size_t chosen = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (!patterns_know(patterns, ids[i]))
 			ret[chosen++] = ids[i];
 	SORT(ret, chosen, compare_u32);
-	for (size_t i = 0; i < chosen; i++)
-		if (kept == 0 || ret[i] != ret[kept - 1])
-			ret[kept++] = ret[i];
-	return kept;
+	return LIST_KEEP(ret, chosen, id, last, !last || *id != *last);
 }
 
 /* Find them, unless all of it would have cost a good part of what it takes for all: then of all. */

@@ -1,5 +1,6 @@
 #include "analyzer/capture/tracer.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/progress.h"
 #include "analyzer/capture/machine.h"
@@ -163,12 +164,9 @@ static void remove_task(struct tracer *tracer, pid_t id)
 	const struct task *task = find_task(tracer, id);
 	bool is_leader = task && task->process == id;
 	struct traced_process *process = is_leader ? find_process(tracer, id) : NULL;
-	size_t kept = 0;
 
-	for (size_t i = 0; i < tracer->task_count; i++)
-		if (is_leader ? tracer->tasks[i].process != id : tracer->tasks[i].id != id)
-			tracer->tasks[kept++] = tracer->tasks[i];
-	tracer->task_count = kept;
+	tracer->task_count = LIST_KEEP(tracer->tasks, tracer->task_count, other, last,
+				       (is_leader ? other->process : other->id) != id);
 	if (process)
 		*process = tracer->processes[--tracer->process_count];
 }

@@ -1,6 +1,7 @@
 #include "analyzer/classify/hierarchy.h"
 
 #include "analyzer/base/budget.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/classify/label.h"
@@ -251,17 +252,13 @@ static struct error *reach(struct search *search, allocation_id parent)
 static struct error *keep_reached(struct search *search)
 {
 	struct hierarchy *hierarchy = search->hierarchy;
-	size_t kept = 0;
 
 	array_for_each(piece, &search->pieces)
 		if (!piece->parent)
 			TRY(reach(search, find_used(search, piece->address)));
 	while (search->open.count > 0)
 		TRY(reach(search, search->open.items[--search->open.count]));
-	array_for_each(link, &hierarchy->links)
-		if (bitmap_get(&hierarchy->nested, link->child))
-			hierarchy->links.items[kept++] = *link;
-	hierarchy->links.count = kept;
+	array_keep(&hierarchy->links, link, last, bitmap_get(&hierarchy->nested, link->child));
 	return NULL;
 }
 

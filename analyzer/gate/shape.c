@@ -1,6 +1,7 @@
 #include "analyzer/gate/shape.h"
 
 #include "analyzer/base/bytes.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/gate/label.h"
 
@@ -222,13 +223,8 @@ static bool gives_name_before(struct shape_context *context, allocation_id one, 
 /* Each of the hashes once, whatever their order. Returns how many there are. */
 static size_t make_set(uint64_t *hashes, size_t count)
 {
-	size_t kept = 0;
-
 	SORT(hashes, count, compare_u64);
-	for (size_t i = 0; i < count; i++)
-		if (kept == 0 || hashes[i] != hashes[kept - 1])
-			hashes[kept++] = hashes[i];
-	return kept;
+	return LIST_KEEP(hashes, count, hash, last, !last || *hash != *last);
 }
 
 static uint64_t add_set(uint64_t hash, const uint64_t *hashes, size_t count)

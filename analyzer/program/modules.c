@@ -1,6 +1,7 @@
 /*
  * Finding the modules of a dump.
  */
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
@@ -236,14 +237,9 @@ static struct error *add_files(struct program *program)
 /* Sort them. Only what the vdso claims to be can overlap with another. */
 static void sort_modules(struct program *program)
 {
-	struct module *modules = program->modules;
-	size_t kept = 0;
-
-	SORT(modules, program->module_count, compare_modules);
-	for (size_t i = 0; i < program->module_count; i++)
-		if (kept == 0 || modules[i].start >= modules[kept - 1].end)
-			modules[kept++] = modules[i];
-	program->module_count = kept;
+	SORT(program->modules, program->module_count, compare_modules);
+	program->module_count = LIST_KEEP(program->modules, program->module_count, module, last,
+					  !last || module->start >= last->end);
 }
 
 /* True if the command line begins with a path whose last part is that name. */

@@ -12,6 +12,7 @@
  * The offsets within struct pthread are the architecture's (arch.h). Where the block is recorded
  * differs between versions; it is found by its contents.
  */
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/program/program_parts.h"
@@ -336,14 +337,9 @@ DEFINE_COMPARE(compare_stacks, struct stack, ASCENDING(start), ASCENDING(kind))
 /* Sort them; of two that overlap, the first counts. */
 static void sort_stacks(struct program *program)
 {
-	struct stack *stacks = program->stacks;
-	size_t kept = 0;
-
-	SORT(stacks, program->stack_count, compare_stacks);
-	for (size_t i = 0; i < program->stack_count; i++)
-		if (kept == 0 || stacks[i].start >= stacks[kept - 1].end)
-			stacks[kept++] = stacks[i];
-	program->stack_count = kept;
+	SORT(program->stacks, program->stack_count, compare_stacks);
+	program->stack_count = LIST_KEEP(program->stacks, program->stack_count, stack, last,
+					 !last || stack->start >= last->end);
 }
 
 struct error *program_find_stacks(struct program *program)

@@ -1,5 +1,7 @@
 #include "analyzer/types/inference.h"
 
+#include "analyzer/base/keep.h"
+
 /*
  * Structures to which nothing with a type leads, as where pointers are kept in numbers or in arrays
  * of bytes. Several pointers in them lead to just what they should, so their words alone tell:
@@ -289,12 +291,9 @@ static bool is_ambiguous(const struct shapes *shapes, type_number type)
 static void drop_clear(struct shapes *shapes)
 {
 	struct typing *typing = shapes->typing;
-	size_t kept = 0;
 
-	array_for_each(opaque, &typing->opaque)
-		if (known_fit(typing, opaque->in) == FIT_NONE && is_ambiguous(shapes, opaque->type))
-			typing->opaque.items[kept++] = *opaque;
-	typing->opaque.count = kept;
+	array_keep(&typing->opaque, opaque, last,
+		   known_fit(typing, opaque->in) == FIT_NONE && is_ambiguous(shapes, opaque->type));
 }
 
 /*

@@ -13,6 +13,7 @@
  * So references from Blink and V8 to allocations are addresses but for the tags.
  */
 #include "allocators/partition_alloc/partition_alloc.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -160,18 +161,14 @@ static bool has_partitions(const struct object_space *space)
 static struct error *open_space(struct object_space *space, bool *ret)
 {
 	struct search search = { .space = space };
-	size_t kept = 0;
 
 	if (!has_partitions(space))
 		return NULL;
 	TRY(find_tables(&search));
 	TRY(name_cages(&search));
 	array_sort(&space->ranges, compare_ranges);
-	array_for_each(range, &space->ranges)
-		if (kept == 0 || range->range.start >= space->ranges.items[kept - 1].range.end)
-			space->ranges.items[kept++] = *range;
-	space->ranges.count = kept;
-	*ret = kept > 0;
+	array_keep(&space->ranges, range, last, !last || range->range.start >= last->range.end);
+	*ret = space->ranges.count > 0;
 	return NULL;
 }
 

@@ -1,6 +1,7 @@
 #include "analyzer/runtimes/crystal/types.h"
 
 #include "analyzer/base/budget.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/base/table.h"
 #include "analyzer/program/debug/names.h"
@@ -603,20 +604,14 @@ DEFINE_COMPARE(compare_relations, struct relation, ASCENDING(type), ASCENDING(ow
 static void find_relations(struct crystal_types *types)
 {
 	struct search search = { .types = types };
-	struct relation *list;
-	size_t count, kept = 0;
 
 	types->relations_known = true;
 	debug_visit_symbols(types->debug, types->module, take_relation, &search);
 	if (search.error)
 		error_destroy(search.error);
 	array_sort(&types->relations, compare_relations);
-	list = types->relations.items;
-	count = types->relations.count;
-	for (size_t i = 0; i < count; i++)
-		if (kept == 0 || compare_relations(&list[kept - 1], &list[i]) != 0)
-			list[kept++] = list[i];
-	types->relations.count = kept;
+	array_keep(&types->relations, relation, last,
+		   !last || compare_relations(last, relation) != 0);
 }
 
 /* The first relation of the type, or the end of all that are below it. */

@@ -4,6 +4,7 @@
  */
 #include "analyzer/runtimes/python/stale.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/runtimes/python/blocks.h"
 #include "analyzer/runtimes/python/values.h"
@@ -426,14 +427,9 @@ DEFINE_COMPARE(compare_ranges, struct named_range, ASCENDING(range.start))
 /* In a damaged core chunks may be a ring, or overlap: the first has the memory. */
 static void sort_ranges(struct python *python)
 {
-	struct named_range *ranges = python->space.ranges.items;
-	size_t kept = 0;
-
 	array_sort(&python->space.ranges, compare_ranges);
-	for (size_t i = 0; i < python->space.ranges.count; i++)
-		if (kept == 0 || ranges[kept - 1].range.end <= ranges[i].range.start)
-			ranges[kept++] = ranges[i];
-	python->space.ranges.count = kept;
+	array_keep(&python->space.ranges, range, last,
+		   !last || last->range.end <= range->range.start);
 }
 
 struct error *python_stale_find(struct python *python)

@@ -1,4 +1,5 @@
 #include "analyzer/base/budget.h"
+#include "analyzer/base/keep.h"
 #include "analyzer/base/list.h"
 #include "analyzer/runtimes/rust/rust.h"
 
@@ -185,7 +186,6 @@ struct error *rust_find_tables(const struct runtime_context *context, struct rus
 	const struct image *image = context->image;
 	const struct word_filter filter = word_filter_for(allocation_bounds(context->index), 8);
 	struct table_search search = { context, ret, { image->size * MOST_READ }, 0 };
-	size_t kept = 0;
 
 	list_for_each(region, image->regions, image->region_count) {
 		uint64_t size;
@@ -198,10 +198,7 @@ struct error *rust_find_tables(const struct runtime_context *context, struct rus
 	}
 	if (ret->list.count)
 		SORT(ret->list.items, ret->list.count, compare_tables);
-	for (size_t i = 0; i < ret->list.count; i++)
-		if (kept == 0 || ret->list.items[i].id != ret->list.items[kept - 1].id)
-			ret->list.items[kept++] = ret->list.items[i];
-	ret->list.count = kept;
+	array_keep(&ret->list, table, last, !last || table->id != last->id);
 	return NULL;
 }
 

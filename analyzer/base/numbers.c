@@ -1,6 +1,9 @@
-#include "allocators/glibc/glibc.h"
+#include "analyzer/base/numbers.h"
 
+#include "analyzer/base/keep.h"
 #include "analyzer/base/sort.h"
+
+#include <stdlib.h>
 
 /* Reverse the numbers if each is smaller than the one before. */
 static bool reverse_falling(uint64_t *all, size_t count)
@@ -28,16 +31,12 @@ static bool is_rising(const uint64_t *all, size_t count)
 void number_list_sort(struct number_list *list)
 {
 	uint64_t *all = list->items;
-	size_t kept = 0;
 
 	/* Programs that free in order leave lists in order, or in reverse. */
 	if (list->count == 0 || is_rising(all, list->count) || reverse_falling(all, list->count))
 		return;
 	SORT(all, list->count, compare_u64);
-	for (size_t i = 0; i < list->count; i++)
-		if (kept == 0 || all[kept - 1] != all[i])
-			all[kept++] = all[i];
-	list->count = kept;
+	array_keep(list, number, last, !last || *number != *last);
 }
 
 bool number_list_has(const struct number_list *list, uint64_t number)
