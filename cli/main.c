@@ -176,6 +176,7 @@ static struct error *open_core(struct session *session, const struct options *op
 static int analyse(struct session *session, const struct options *options)
 {
 	struct error *error = open_core(session, options);
+	int status;
 
 	if (error)
 		execute_unopened(session, options->words, options->word_count, options->core,
@@ -191,24 +192,18 @@ static int analyse(struct session *session, const struct options *options)
 		error = compare(session, options);
 	if (!error && options->verify_side_file)
 		error = session_verify_side_file(session, options->core);
-	if (error) {
-		session_complain(session, error);
-		return session_status(session);
-	}
+	if (error)
+		return session_end(session, error);
 	if (options->truncation_check)
 		return analysis_image(session->analysis)->missing ? EXIT_NOT_ANALYSED
 		       : session->failed			  ? EXIT_NOT_ANALYSED
 								  : EXIT_FINE;
 	if (!options->verify_side_file)
 		run_commands(session, options);
-	error = report_files_close(session);
-	if (error)
-		session_complain(session, error);
+	status = session_end(session, report_files_close(session));
 	if (options->verbose)
 		session_show_costs(session);
-	if (session->at_prompt)
-		return EXIT_FINE;
-	return session_status(session);
+	return session->at_prompt ? EXIT_FINE : status;
 }
 
 static int analyse_process(struct session *session, struct options *options)
@@ -224,10 +219,8 @@ static int analyse_process(struct session *session, struct options *options)
 	}
 	if (!error)
 		error = snap_to_analyse(session, process, &path);
-	if (error) {
-		session_complain(session, error);
-		return session_status(session);
-	}
+	if (error)
+		return session_end(session, error);
 	options->core = path;
 	return analyse(session, options);
 }
@@ -239,19 +232,14 @@ static int analyse_kept(struct session *session, struct options *options)
 	struct error *error = kept_core_find(session, options->kept, options->debug.sysroot, &core);
 	int status;
 
-	if (error) {
-		session_complain(session, error);
-		return session_status(session);
-	}
+	if (error)
+		return session_end(session, error);
 	options->core = core.path;
 	session->subject = core.title;
 	status = analyse(session, options);
 	session->subject = NULL;
 	error = kept_core_finish(&core);
-	if (!error)
-		return status;
-	session_complain(session, error);
-	return session_status(session);
+	return error ? session_end(session, error) : status;
 }
 
 static int execute_alone(struct session *session, const struct options *options)
@@ -259,11 +247,9 @@ static int execute_alone(struct session *session, const struct options *options)
 	struct error *error =
 		options->format ? report_format_find(options->format, &session->format) : NULL;
 
-	if (error)
-		session_complain(session, error);
-	else
+	if (!error)
 		execute_words(session, options->words - 1, options->word_count + 1);
-	return session_status(session);
+	return session_end(session, error);
 }
 
 static int look_into_core(int count, char **arguments)
@@ -289,19 +275,11 @@ static int look_into_core(int count, char **arguments)
 	options.debug.memory = machine_memory();
 	session.maximum_memory =
 		options.maximum_memory ? options.maximum_memory : options.debug.memory;
-	/* A pipe that breaks is an error like others; see cli/prompt/output.c. So is
-	 * a file that becomes too large. */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);
 	vanished_catch();
 
 	if (options.manual) {
-		struct error *error = manual_write(options.manual, stdout);
-
-		if (error)
-			session_complain(&session, error);
-		status = session_status(&session);
+		status = session_end(&session, manual_write(options.manual, stdout));
 	} else if (needs_no_core(&options)) {
 		status = execute_alone(&session, &options);
 	} else if (options.kept) {
@@ -347,15 +325,31 @@ static void open_standard_files(void)
 			exit(EXIT_NOT_ANALYSED);
 }
 
+static const struct mode *find_mode(const char *word)
+{
+	for (size_t i = 0; i < COUNT_OF(modes); i++)
+		if (strcmp(word, modes[i].name) == 0)
+			return &modes[i];
+	return NULL;
+}
+
 int main(int count, char **arguments)
 {
+	const struct mode *mode;
 	int place;
 
 	open_standard_files();
 	setlocale(LC_CTYPE, "");
+	argp_err_exit_status = EXIT_WRONG_USAGE;
 	place = options_end(count, arguments);
-	for (size_t i = 0; i < COUNT_OF(modes) && place < count; i++)
-		if (strcmp(arguments[place], modes[i].name) == 0)
-			return run_mode(&modes[i], place, count, arguments);
-	return look_into_core(count, arguments);
+	mode = place < count ? find_mode(arguments[place]) : NULL;
+	/*
+	 * A pipe that breaks, and a file that becomes too large, are errors like others; see
+	 * cli/prompt/output.c. The program that 'run' starts has the signals as they were.
+	 */
+	if (!mode || mode->main != run_main) {
+		signal(SIGPIPE, SIG_IGN);
+		signal(SIGXFSZ, SIG_IGN);
+	}
+	return mode ? run_mode(mode, place, count, arguments) : look_into_core(count, arguments);
 }

@@ -368,7 +368,6 @@ void options_parse(int count, char **arguments, struct options *ret)
 		arguments = ret->arguments;
 	}
 	argp_program_version = VERSION_TEXT;
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&parser, count, arguments, ARGP_IN_ORDER, NULL, ret)) {
 		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);

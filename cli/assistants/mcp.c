@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 
 enum {
@@ -109,12 +108,9 @@ int mcp_main(int count, char **arguments)
 	struct server server = { .initialized = false };
 	struct error *error;
 
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&mcp_parser, count, arguments, 0, NULL, &given))
 		return EXIT_NOT_ANALYSED;
 	set_up(&server, &given);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	error = serve(&server);
 	if (error)
 		session_complain(&server.session, error);

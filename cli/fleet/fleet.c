@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 enum {
@@ -436,7 +435,6 @@ int fleet_main(int count, char **arguments)
 		.question = { .limit = DEFAULT_LIMIT, .least_cores = 1 },
 	};
 	_cleanup_(session_deinit) struct session session;
-	struct error *error;
 
 	if (count > 1)
 		options.task = task_of(arguments[1]);
@@ -445,17 +443,11 @@ int fleet_main(int count, char **arguments)
 		arguments++;
 		count--;
 	}
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&fleet_parser, count, arguments, 0, NULL, &options))
 		return EXIT_NOT_ANALYSED;
 	session_init(&session, options.quiet);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	interrupt_catch(&session.progress.progress, true);
-	error = options.task == TASK_ADD     ? add_cores(&session, &options)
-		: options.task == TASK_PRUNE ? prune(&session, &options)
-					     : answer(&session, &options);
-	if (error)
-		session_complain(&session, error);
-	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
+	return session_end(&session, options.task == TASK_ADD	  ? add_cores(&session, &options)
+				     : options.task == TASK_PRUNE ? prune(&session, &options)
+								  : answer(&session, &options));
 }

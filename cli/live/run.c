@@ -169,7 +169,6 @@ static void run_options_parse(int count, char **arguments, struct run_options *r
 	words.gate = ret->gate;
 	program = gate_words_divide(OPTIONS, count, arguments, &words);
 	ret->gate_count = words.gate_count;
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&run_parser, (int)words.own_count, own, 0, NULL, ret)) {
 		fputs("heapcore: out of memory\n", stderr);
 		exit(EXIT_NOT_ANALYSED);
@@ -620,19 +619,15 @@ static int analyse(struct run *run, const struct ended_process *ended)
 	error = open_reports(&session, options, ended);
 	if (!error)
 		error = session_open(&session, ended->path);
-	if (error) {
-		session_complain(&session, error);
-		return session_status(&session);
-	}
+	if (error)
+		return session_end(&session, error);
 	session_show_findings(&session);
 	if (ended->is_program && options->stacks != STACKS_NEVER)
 		analysis_set_rerun(session.analysis, &rerun);
 	run_commands(&session, options);
 	error = report_files_close(&session);
-	if (error)
-		session_complain(&session, error);
 	fflush(stdout);
-	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
+	return session_end(&session, error);
 }
 
 /* The status to exit with, by precedence: interrupted, wrong usage, not analysed, found. */
@@ -755,10 +750,8 @@ static int start_and_analyse(struct run *run)
 	watch.preload = run->preload;
 	if (!error)
 		error = watch_start(&watch, &run->socket);
-	if (error) {
-		session_complain(&run->session, error);
-		return session_status(&run->session);
-	}
+	if (error)
+		return session_end(&run->session, error);
 	divert_output(run->options, log);
 	wait_for_end(run);
 	take_signals_back();
@@ -798,9 +791,5 @@ int run_main(int count, char **arguments)
 	run.start = clock_now();
 	session_init(&run.session, options.quiet);
 	error = default_core(&options);
-	if (error) {
-		session_complain(&run.session, error);
-		return session_status(&run.session);
-	}
-	return start_and_analyse(&run);
+	return error ? session_end(&run.session, error) : start_and_analyse(&run);
 }

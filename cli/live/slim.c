@@ -9,7 +9,6 @@
 #include "cli/prompt/switches.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 static const char DOCUMENTATION[] =
@@ -248,14 +247,12 @@ int slim_main(int count, char **arguments)
 	_cleanup_(arguments_deinit) struct slim_arguments given = { 0 };
 	struct error *error;
 
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&slim_parser, count, arguments, 0, NULL, &given))
 		return EXIT_NOT_ANALYSED;
 	session_init(&session, given.quiet);
 	given.debug.give_up = give_up;
 	given.debug.memory = machine_memory();
 	session.debug = &given.debug;
-	signal(SIGXFSZ, SIG_IGN); /* writing fails */
 	interrupt_catch(&session.progress.progress, true);
 	vanished_catch();
 	error = slim(&session, &given);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -272,16 +271,10 @@ int snap_main(int count, char **arguments)
 {
 	_cleanup_(session_deinit) struct session session;
 	struct snap_options options = { 0 };
-	struct error *error;
 
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&snap_parser, count, arguments, 0, NULL, &options))
 		return EXIT_NOT_ANALYSED;
 	session_init(&session, options.quiet);
-	signal(SIGXFSZ, SIG_IGN); /* writing fails */
 	interrupt_catch(&session.progress.progress, true);
-	error = snap(&session, &options);
-	if (error)
-		session_complain(&session, error);
-	return session_interrupted(&session) ? EXIT_INTERRUPTED : session_status(&session);
+	return session_end(&session, snap(&session, &options));
 }

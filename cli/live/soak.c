@@ -158,7 +158,6 @@ static struct error *parse(int count, char **arguments, struct soak_options *ret
 	words.gate = ret->gate;
 	program = gate_words_divide(OPTIONS, count, arguments, &words);
 	ret->gate_count = words.gate_count;
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&soak_parser, (int)words.own_count, own, 0, NULL, ret))
 		return &error_no_memory;
 	ret->debug.cache_folder = ret->no_cache ? NULL : cache_folder();
@@ -494,13 +493,8 @@ int soak_main(int count, char **arguments)
 	_cleanup_(soak_deinit) struct soak soak = { .end = -1, .root = -1 };
 	struct error *error;
 
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	vanished_catch();
 	error = soak_all(&soak, count, arguments);
-	if (error)
-		session_complain(&soak.session, error);
 	fflush(stdout);
-	return session_interrupted(&soak.session) ? EXIT_INTERRUPTED
-						  : session_status(&soak.session);
+	return session_end(&soak.session, error);
 }

@@ -313,6 +313,13 @@ int session_status(const struct session *session)
 	return session->found ? EXIT_FOUND : EXIT_FINE;
 }
 
+int session_end(struct session *session, struct error *error)
+{
+	if (error)
+		session_complain(session, error);
+	return session_interrupted(session) ? EXIT_INTERRUPTED : session_status(session);
+}
+
 static struct error *name(const char *core, char **ret)
 {
 	return asprintf(ret, "%s.hcx", core) < 0 ? &error_no_memory : NULL;

@@ -124,3 +124,6 @@ void session_show_costs(struct session *session);
 
 /* The exit status that the commands so far add up to. */
 int session_status(const struct session *session);
+
+/* Show the error unless it is NULL; returns the exit status, also of what was interrupted. */
+int session_end(struct session *session, struct error *error);

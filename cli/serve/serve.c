@@ -173,8 +173,6 @@ static int catch_signals(void)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_IGN); /* the browser's starter */
 	return signalfd(-1, &signals, SFD_CLOEXEC);
 }
@@ -238,7 +236,6 @@ int serve_main(int count, char **arguments)
 	struct serve_options given = { .memory = 0 };
 	struct error *error;
 
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&serve_parser, count, arguments, 0, NULL, &given))
 		return EXIT_NOT_ANALYSED;
 	given.debug.cache_folder = cache_folder();

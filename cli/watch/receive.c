@@ -239,7 +239,6 @@ static struct error *run(struct session *session, struct receive_options *option
 {
 	struct error *error;
 
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&receive_parser, count, arguments, 0, NULL, options))
 		return &error_no_memory;
 	error = check(options);
@@ -255,15 +254,11 @@ int receive_main(int count, char **arguments)
 {
 	_cleanup_(session_deinit) struct session session = { 0 };
 	struct receive_options options = { 0 };
-	struct error *error;
+	int status;
 
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	umask(S_IRWXG | S_IRWXO);
-	error = run(&session, &options, count, arguments);
-	if (error)
-		session_complain(&session, error);
+	status = session_end(&session, run(&session, &options, count, arguments));
 	if (session.messages)
 		fclose(session.messages);
-	return session_status(&session);
+	return status;
 }

@@ -358,7 +358,6 @@ static struct error *run(struct watch *watch, int count, char **arguments)
 	struct watch_options *options = &watch->options;
 	struct error *error;
 
-	argp_err_exit_status = EXIT_WRONG_USAGE;
 	if (argp_parse(&watch_parser, count, arguments, 0, NULL, options))
 		return &error_no_memory;
 	error = check(options);
@@ -386,8 +385,6 @@ int watch_main(int count, char **arguments)
 	_cleanup_(watch_deinit) struct watch watch = { .target.end = -1, .events = NO_EVENTS };
 	struct error *error;
 
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
 	umask(S_IRWXG | S_IRWXO); /* memory holds secrets */
 	error = run(&watch, count, arguments);
 	if (error)
