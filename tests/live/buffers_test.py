@@ -8,17 +8,13 @@ chance, and memory for structures, has no name.
 import shutil
 import unittest
 
-from harness import LiveTest, addresses_by_type, addresses_said, snap
+from harness import LiveTest
 
 
 class BuffersTest(LiveTest):
     def check(self, *flags, compiler="gcc"):
-        program = self.compile("buffers", "buffers.c", compiler=compiler,
-                               flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
+        _, truth, named = self.typed("buffers", *flags, compiler=compiler)
         truth.pop("?")
-        named = addresses_by_type(snap(process, self.path("core")))
         named.pop("?", None)
         self.assertEqual(named, truth)
 

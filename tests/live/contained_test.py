@@ -8,7 +8,7 @@ structures, and texts behind words of an allocator, do not.
 import shutil
 import unittest
 
-from harness import LiveTest, addresses_by_type, addresses_said, ask, snap
+from harness import LiveTest, ask
 
 UNKNOWN = ("?", "char[]")
 
@@ -20,12 +20,8 @@ def known(by_name):
 
 class ContainedTest(LiveTest):
     def check(self, *flags, compiler="gcc"):
-        program = self.compile("contained", "contained.c", compiler=compiler,
-                               flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
-        core = snap(process, self.path("core"))
-        self.assertEqual(known(addresses_by_type(core)), known(truth))
+        core, truth, named = self.typed("contained", *flags, compiler=compiler)
+        self.assertEqual(known(named), known(truth))
         said = ask("-q", core, "describe",
                    f"{min(truth['struct member']):x}").stdout
         self.assertIn("It is of type struct member (looks like: by all.members"

@@ -252,6 +252,16 @@ def addresses_said(process):
     return said
 
 
+def numbers_said(process):
+    """All numbers that the process said of itself, in order, each by the word before it."""
+    said = collections.defaultdict(list)
+    for line in process.said:
+        word, _, rest = line.strip().partition(" ")
+        if rest.isdigit():
+            said[word].append(int(rest))
+    return said
+
+
 def addresses_by_type(core):
     """Of all types that summarize knows, those that are used."""
     return {row["type"]: addresses("-q", core, "enumerate", "used", row["type"])
@@ -511,6 +521,14 @@ class LiveTest(unittest.TestCase):
         process = start(command, folder=self.folder, **options)
         self.addCleanup(end, process)
         return process
+
+    def typed(self, name, *flags, compiler="gcc"):
+        """Run a program that says of which types its allocations are: a core of it, and these by
+        type as the program says it and as heapcore does."""
+        program = self.compile(name, f"{name}.c", compiler=compiler, flags=flags)
+        process = self.start([program])
+        core = snap(process, self.path("core"))
+        return core, addresses_said(process), addresses_by_type(core)
 
     def core_of_script(self, interpreter, text, **variables):
         """A core of the interpreter, and the path of the truth, the script's argument."""

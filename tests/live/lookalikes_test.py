@@ -8,8 +8,7 @@ types.
 import shutil
 import unittest
 
-from harness import (
-    LiveTest, addresses, addresses_by_type, addresses_said, snap)
+from harness import LiveTest, addresses
 
 UNKNOWN = ("?", "char[]", "not text")
 
@@ -21,12 +20,8 @@ def known(by_name):
 
 class LookalikesTest(LiveTest):
     def check(self, *flags, compiler="gcc"):
-        program = self.compile("lookalikes", "lookalikes.c", compiler=compiler,
-                               flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
-        core = snap(process, self.path("core"))
-        self.assertEqual(known(addresses_by_type(core)), known(truth))
+        core, truth, named = self.typed("lookalikes", *flags, compiler=compiler)
+        self.assertEqual(known(named), known(truth))
         self.assertFalse(truth["not text"] & addresses(
             "-q", core, "enumerate", "used", "char[]"))
 

@@ -5,13 +5,12 @@ among those that heapcore names; so does lost_by_size.c for blocks of which
 nothing is known but their size, and lost_by_words.c where words say more.
 """
 
-import collections
 import re
 import shutil
 import unittest
 
 import harness
-from harness import LiveTest, ask, snap, tables
+from harness import LiveTest, ask, numbers_said, snap, tables
 
 ONE_OF = {
     "open_conn": {"open_conn"},
@@ -244,11 +243,7 @@ class MakersTest(LiveTest):
         program = self.compile("makers", "makers.c", "truth.c",
                                compiler=compiler, flags=flags)
         process = self.start([program])
-        made = collections.defaultdict(list)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if rest.isdigit():
-                made[word].append(int(rest))
+        made = numbers_said(process)
         return snap(process, self.path("core")), made
 
     def named(self, core, addresses):
@@ -340,11 +335,7 @@ class MakersTest(LiveTest):
         """Functions by address, with what is said of why."""
         program = self.compile("sizes", "lost_by_size.c", flags=flags)
         process = self.start([program])
-        made = collections.defaultdict(list)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if rest.isdigit():
-                made[word].append(int(rest))
+        made = numbers_said(process)
         self.assertEqual(set(made), set(BY_SIZE))
         core = snap(process, self.path("core"))
         others = " or others" if "-DVARIES" in flags else ""
@@ -402,11 +393,7 @@ class MakersTest(LiveTest):
         """A core, and addresses by who made them."""
         program = self.compile(text, f"{text}.c", flags=flags)
         process = self.start([program])
-        made = collections.defaultdict(list)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if rest.isdigit():
-                made[word].append(int(rest))
+        made = numbers_said(process)
         return snap(process, self.path(f"core{''.join(flags)}")), made
 
     def test_words_say_which_of_a_size(self):

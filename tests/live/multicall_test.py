@@ -5,10 +5,9 @@ pointer leads to is known by its own words, although several programs define
 structures of the name; and no pointer of one meaning is taken for it.
 """
 
-import collections
 import unittest
 
-from harness import LiveTest, addresses, ask, snap, tables
+from harness import LiveTest, addresses, ask, numbers_said, snap, tables
 
 
 class MulticallTest(LiveTest):
@@ -16,11 +15,7 @@ class MulticallTest(LiveTest):
         program = self.compile("multicall", "multicall.c", "multicall_first.c",
                                "multicall_second.c", "truth.c", flags=("-g", flag))
         process = self.start([program])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if word in ("item", "not"):
-                truth[word].add(int(rest))
+        truth = {word: set(found) for word, found in numbers_said(process).items()}
         core = snap(process, self.path("core"))
         lone, = truth["not"]
         row, = tables("-q", core, "describe", f"{lone:x}")["address"]

@@ -11,7 +11,7 @@ import collections
 import shutil
 import unittest
 
-from harness import LiveTest, addresses, ask, snap, tables
+from harness import LiveTest, addresses, ask, numbers_said, snap, tables
 
 LIKE = "probably struct conn"
 
@@ -67,11 +67,7 @@ class SiblingsTest(LiveTest):
         program = self.compile("siblings", "siblings.c", "truth.c",
                                compiler=compiler, flags=flags)
         process = self.start([program])
-        truth = {"like": set(), "not": set()}
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if word in truth:
-                truth[word].add(int(rest))
+        truth = {word: set(found) for word, found in numbers_said(process).items()}
         return snap(process, self.path("core")), truth
 
     def check(self, *flags, compiler="gcc"):
@@ -201,11 +197,7 @@ class SiblingsTest(LiveTest):
         program = self.compile("lost_types", "lost_types.c", "truth.c",
                                flags=("-g", optimization))
         process = self.start([program, *arguments])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if word in ("conn", "note", "not"):
-                truth[word].add(int(rest))
+        truth = {word: set(found) for word, found in numbers_said(process).items()}
         return snap(process, self.path(f"core{optimization}")), truth
 
     def test_some_of_many_name_what_leaked_as_all_do(self):
@@ -248,11 +240,7 @@ class SiblingsTest(LiveTest):
         program = self.compile("lost_arrays", "lost_arrays.c", "truth.c",
                                flags=("-g", optimization), **options)
         process = self.start([program])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if word in ("item", "point", "cell", "tree", "not"):
-                truth[word].add(int(rest))
+        truth = {word: set(found) for word, found in numbers_said(process).items()}
         return snap(process, self.path(f"core{optimization}")), truth
 
     def check_arrays(self, optimization, **options):
@@ -285,11 +273,7 @@ class SiblingsTest(LiveTest):
         program = self.compile("lost_odd", "lost_odd.c", "truth.c",
                                flags=("-g", optimization))
         process = self.start([program, *arguments])
-        truth = collections.defaultdict(set)
-        for line in process.said:
-            word, _, rest = line.strip().partition(" ")
-            if word in ("node", "item", "variable", "char", "title", "not"):
-                truth[word].add(int(rest))
+        truth = {word: set(found) for word, found in numbers_said(process).items()}
         core = snap(process, self.path(f"core{optimization}{len(arguments)}"))
         named = {row["type"]: row["count"] for row in tables(
             "-q", core, "summarize", "leaked")["group"]

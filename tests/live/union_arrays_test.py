@@ -12,16 +12,12 @@ import re
 import shutil
 import unittest
 
-from harness import LiveTest, addresses_by_type, addresses_said, snap
+from harness import LiveTest
 
 
 class UnionArraysTest(LiveTest):
     def check(self, *flags, compiler="gcc"):
-        program = self.compile("union_arrays", "union_arrays.c",
-                               compiler=compiler, flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
-        found = addresses_by_type(snap(process, self.path("core")))
+        _, truth, found = self.typed("union_arrays", *flags, compiler=compiler)
         found.pop("char[]", None)
         truth.pop("?")
         for name in {*found, *truth}:
@@ -29,11 +25,7 @@ class UnionArraysTest(LiveTest):
                 self.assertEqual(found.get(name, set()), truth.get(name, set()))
 
     def check_slabs(self, *flags, compiler="gcc"):
-        program = self.compile("union_slabs", "union_slabs.c",
-                               compiler=compiler, flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
-        found = addresses_by_type(snap(process, self.path("core")))
+        _, truth, found = self.typed("union_slabs", *flags, compiler=compiler)
         for name in ("struct node", "union bucket"):
             truth[name] = truth.pop(f"slab of {name}")
             found[name] = set().union(*(found.get(slab, set()) for slab in (
@@ -46,11 +38,7 @@ class UnionArraysTest(LiveTest):
         self.assertFalse(truth["?"] & set().union(*found.values()))
 
     def check_pieces(self, *flags, compiler="gcc"):
-        program = self.compile("pool_pieces", "pool_pieces.c",
-                               compiler=compiler, flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
-        found = addresses_by_type(snap(process, self.path("core")))
+        _, truth, found = self.typed("pool_pieces", *flags, compiler=compiler)
         self.assertEqual(found["struct ends[]"], truth["struct ends[]"])
         pieces = set().union(*(
             addresses for name, addresses in found.items()
@@ -59,11 +47,7 @@ class UnionArraysTest(LiveTest):
         self.assertEqual(pieces, truth["pieces"])
 
     def check_heads(self, *flags, compiler="gcc"):
-        program = self.compile("hash_heads", "hash_heads.c",
-                               compiler=compiler, flags=flags)
-        process = self.start([program])
-        truth = addresses_said(process)
-        found = addresses_by_type(snap(process, self.path("core")))
+        _, truth, found = self.typed("hash_heads", *flags, compiler=compiler)
         for name in ("struct head[]", "struct head", "struct thing",
                      "block with struct value"):
             with self.subTest(name=name, flags=flags):
