@@ -20,23 +20,19 @@ static struct error *write_rows(struct report *report, const struct analysis *an
 		TABLE("dangling", NULL, { "references", VALUE_COUNT }, { "to starts", VALUE_COUNT },
 		      { "owners", VALUE_COUNT }, { "such as", VALUE_ADDRESS },
 		      { "freed", VALUE_ADDRESS }, { "member", VALUE_TEXT });
-	struct error *error = NULL;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; !error && i < danglings->count && (!limit || i < limit); i++) {
+	for (size_t i = 0; i < danglings->count && (!limit || i < limit); i++) {
 		const struct dangling *row = &danglings->items[i];
 		_cleanup_(free) char *name = dangling_name(analysis, row);
 
-		if (name)
-			report_row(report, row->references, row->to_starts, row->owners,
-				   row->example, row->freed, name);
-		else
-			error = &error_no_memory;
+		TRY_MEMORY(name);
+		report_row(report, row->references, row->to_starts, row->owners, row->example,
+			   row->freed, name);
 	}
 	report_end_table(report);
-	if (!error)
-		rows_left_out(report, "members", danglings->count, limit);
-	return error;
+	rows_left_out(report, "members", danglings->count, limit);
+	return NULL;
 }
 
 static void write_total(struct report *report, const struct danglings *danglings)
@@ -57,19 +53,15 @@ static struct error *dangling_run(struct analysis *analysis, const void *input,
 	const struct selection *selection = input;
 	const struct set_query *query = &selection->query;
 	_cleanup_(members_deinit) struct members members = { 0 };
-	struct danglings danglings = { 0 };
+	_cleanup_(table_release) struct danglings danglings = { 0 };
 	struct set_query unordered = *query;
-	struct error *error;
 
 	unordered.any_order = true;
 	TRY(query_select(analysis, &unordered, &members));
-	error = dangling_find(analysis, &members.set, &danglings);
-	if (!error)
-		error = write_rows(report, analysis, &danglings, query->limit);
-	if (!error)
-		write_total(report, &danglings);
-	table_release(&danglings);
-	return error;
+	TRY(dangling_find(analysis, &members.set, &danglings));
+	TRY(write_rows(report, analysis, &danglings, query->limit));
+	write_total(report, &danglings);
+	return NULL;
 }
 
 const struct command command_dangling = {

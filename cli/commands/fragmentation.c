@@ -47,11 +47,9 @@ static void write_arenas(const struct fragmentation *fragmentation, struct repor
 		{ "largest free", VALUE_BYTES }, { "given back", VALUE_BYTES });
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < fragmentation->arena_count; i++) {
+	for (size_t i = 0; i < fragmentation->arena_count && is_within(fragmentation, i); i++) {
 		const struct arena_fragments *numbers = numbers_of(fragmentation, i);
 
-		if (!is_within(fragmentation, i))
-			break;
 		report_arena(report, arena_of(fragmentation, i));
 		report_row(
 			report, numbers->used.bytes, numbers->free.bytes,
@@ -194,17 +192,13 @@ static struct error *write_pinnings(const struct fragmentation *fragmentation,
 		TABLE("pinning", NULL, { "pinned", VALUE_BYTES }, { "share", VALUE_SHARE },
 		      { "alone", VALUE_BYTES }, { "allocations", VALUE_COUNT },
 		      { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
-	struct error *error = NULL;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < pinnings->count && !error; i++)
-		if (is_within(fragmentation, i))
-			error = write_pinning(fragmentation, &pinnings->items[i], report);
+	for (size_t i = 0; i < pinnings->count && is_within(fragmentation, i); i++)
+		TRY(write_pinning(fragmentation, &pinnings->items[i], report));
 	report_end_table(report);
-	if (!error)
-		rows_left_out(report, "kinds of allocations", pinnings->count,
-			      fragmentation->limit);
-	return error;
+	rows_left_out(report, "kinds of allocations", pinnings->count, fragmentation->limit);
+	return NULL;
 }
 
 /* The end of a heap, and the allocation that it cannot shrink past. */
@@ -300,22 +294,17 @@ static struct error *write_ends(const struct fragmentation *fragmentation, bool 
 		{ "allocation", VALUE_ADDRESS }, { "size", VALUE_BYTES }, { "kind", VALUE_TEXT });
 	_cleanup_(free) struct heap_end *ends = calloc(
 		heaps_arena_count(analysis_heaps(fragmentation->analysis)) + 1, sizeof(*ends));
-	struct error *error = &error_no_memory;
 	size_t count;
 
-	if (ends)
-		error = find_ends(fragmentation, ends, &count);
-	if (error)
-		return error;
+	TRY_MEMORY(ends);
+	TRY(find_ends(fragmentation, ends, &count));
 	SORT(ends, count, compare_ends);
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < count && !error; i++)
-		if (is_within(fragmentation, i))
-			error = write_end(fragmentation, &ends[i], named, report);
+	for (size_t i = 0; i < count && is_within(fragmentation, i); i++)
+		TRY(write_end(fragmentation, &ends[i], named, report));
 	report_end_table(report);
-	if (!error)
-		rows_left_out(report, "ends of heaps", count, fragmentation->limit);
-	return error;
+	rows_left_out(report, "ends of heaps", count, fragmentation->limit);
+	return NULL;
 }
 
 /* The arena's free bytes that are resident, as far as the dump says. */
@@ -447,15 +436,11 @@ static struct error *fragmentation_run(struct analysis *analysis, const void *in
 		.arenas = arenas,
 		.limit = arguments->has_limit ? arguments->limit : USUAL_LIMIT,
 	};
-	struct error *error = &error_no_memory;
 
-	if (arenas)
-		error = choose_arenas(analysis, arguments, arenas, &fragmentation.arena_count);
-	if (!error)
-		error = pinned_find(analysis, arguments->has_arena ? arenas : NULL,
-				    arguments->quick ? NULL : &pinnings, &fragments);
-	if (error)
-		return error;
+	TRY_MEMORY(arenas);
+	TRY(choose_arenas(analysis, arguments, arenas, &fragmentation.arena_count));
+	TRY(pinned_find(analysis, arguments->has_arena ? arenas : NULL,
+			arguments->quick ? NULL : &pinnings, &fragments));
 	fragmentation.fragments = fragments;
 	for (size_t i = 0; i < fragmentation.arena_count; i++)
 		fragments_add(&total, fragments_of(fragments, arenas[i]));

@@ -115,15 +115,14 @@ static struct error *help_control(struct session *session, const void *input, st
 	static const struct table table = TABLE("line", "{line}", { "line", VALUE_TEXT });
 	const struct help_arguments *arguments = input;
 	struct document document = { .form = &form_terminal, .report = report };
-	struct error *error = NULL;
 
 	report_begin_table(report, &table);
 	if (!arguments->words[0])
 		manual_write_start(&document);
-	for (size_t i = 0; !error && i < MAXIMUM_WORDS && arguments->words[i]; i++)
-		error = explain(session, &document, arguments->words[i]);
+	for (size_t i = 0; i < MAXIMUM_WORDS && arguments->words[i]; i++)
+		TRY(explain(session, &document, arguments->words[i]));
 	report_end_table(report);
-	return error;
+	return NULL;
 }
 
 const struct command command_help = {

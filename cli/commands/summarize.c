@@ -567,7 +567,6 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 	};
 	struct set_query unordered = *query;
 	struct kind_summary_input input;
-	struct error *error = NULL;
 
 	unordered.any_order = true;
 	TRY(query_select(analysis, &unordered, &members));
@@ -576,12 +575,10 @@ static struct error *summarize_allocations(struct analysis *analysis, const stru
 			    bitmap_within(&members.set, analysis_leaked(analysis));
 	TRY(kind_summary_find(&input, &summary));
 	report_begin_table(report, &kind_table);
-	for (size_t i = 0; !error && i < summary.groups.count; i++)
-		error = write_group(&writer, &summary.groups.items[i],
-				    &summary.lines.items[summary.groups.items[i].first]);
+	for (size_t i = 0; i < summary.groups.count; i++)
+		TRY(write_group(&writer, &summary.groups.items[i],
+				&summary.lines.items[summary.groups.items[i].first]));
 	report_end_table(report);
-	if (error)
-		return error;
 	rows_left_out(report, report_is_brief(report) ? "kinds" : "lines", writer.written,
 		      query->limit);
 	comment_rows(report, analysis, &members);

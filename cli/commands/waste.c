@@ -177,22 +177,19 @@ static struct error *write_contents(struct report *report, const struct analysis
 		      { "waste", VALUE_BYTES }, { "first", VALUE_ADDRESS },
 		      { "contents", VALUE_TEXT }, { "kind", VALUE_TEXT });
 	const struct duplicates *duplicates = &waste->duplicates;
-	struct error *error = NULL;
 	struct extents extents;
 
 	extents_init(&extents, analysis);
 	report_begin_table(report, &table);
-	for (size_t i = 0; !error && i < duplicates->largest_count; i++) {
+	for (size_t i = 0; i < duplicates->largest_count; i++) {
 		const struct duplicate_group *group = &duplicates->largest[i];
 		struct extent extent = extent_of(&extents, group->first);
 
-		error = write_group(report, analysis, &extent, group);
+		TRY(write_group(report, analysis, &extent, group));
 	}
 	report_end_table(report);
-	if (!error)
-		rows_left_out(report, "contents", duplicates->group_count,
-			      duplicates->largest_count);
-	return error;
+	rows_left_out(report, "contents", duplicates->group_count, duplicates->largest_count);
+	return NULL;
 }
 
 /* Absent unless it is of that kind of waste. */

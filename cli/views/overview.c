@@ -332,13 +332,12 @@ static struct error *write_holders(const struct first_screen *screen, struct rep
 		TABLE("suspect", NULL, { "owner", VALUE_TEXT }, { "retained", VALUE_BYTES },
 		      { "percent", VALUE_NUMBER }, { "count", VALUE_COUNT }, { "kind", VALUE_TEXT },
 		      { "example", VALUE_ADDRESS });
-	struct error *error = NULL;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < screen->holder_count && !error; i++)
-		error = write_holder(screen, report, &screen->holders[i]);
+	for (size_t i = 0; i < screen->holder_count; i++)
+		TRY(write_holder(screen, report, &screen->holders[i]));
 	report_end_table(report);
-	return error;
+	return NULL;
 }
 
 static struct error *write_leaks(const struct first_screen *screen, struct report *report)
@@ -347,22 +346,19 @@ static struct error *write_leaks(const struct first_screen *screen, struct repor
 		TABLE("leaked kind", NULL, { "bytes", VALUE_BYTES }, { "allocations", VALUE_COUNT },
 		      { "leak roots", VALUE_COUNT }, { "kind", VALUE_TEXT },
 		      { "allocated by", VALUE_TEXT });
-	struct error *error = NULL;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < screen->leak_count && !error; i++) {
+	for (size_t i = 0; i < screen->leak_count; i++) {
 		const struct tally *tally = &screen->leaks.tallies.items[i];
 		_cleanup_(free) char *kind = full_kind_text(
 			screen, tally->key, screen->leaks.samples.items[tally->number].first);
 
-		if (kind)
-			report_row(report, tally->bytes, tally->owned, tally->count, kind,
-				   screen->allocated_by[i]);
-		else
-			error = &error_no_memory;
+		TRY_MEMORY(kind);
+		report_row(report, tally->bytes, tally->owned, tally->count, kind,
+			   screen->allocated_by[i]);
 	}
 	report_end_table(report);
-	return error;
+	return NULL;
 }
 
 static struct error *write_tables(const struct first_screen *screen, struct report *report)

@@ -81,26 +81,21 @@ static struct error *write_keepers(const struct analysis *analysis, const struct
 		{ "alone", VALUE_BYTES }, { "allocations", VALUE_COUNT }, { "size", VALUE_BYTES },
 		{ "such as", VALUE_ADDRESS }, { "kind", VALUE_TEXT });
 	const struct pinnings *keepers = &units->keepers;
-	struct error *error = NULL;
 
 	report_begin_table(report, &table);
-	for (size_t i = 0; i < keepers->count && (!limit || i < limit) && !error; i++) {
+	for (size_t i = 0; i < keepers->count && (!limit || i < limit); i++) {
 		const struct pinning *keeper = &keepers->items[i];
 		struct kind_name name = kind_name(analysis, keeper->kind);
 		_cleanup_(free) char *text = unit_rows_describe(name);
 
-		if (!text)
-			error = &error_no_memory;
-		else
-			report_row(report, keeper->pinned, rows_share(keeper->pinned, whole),
-				   keeper->alone, keeper->count, value_nonzero(name.size),
-				   allocation_start(analysis_index(analysis), keeper->example),
-				   text);
+		TRY_MEMORY(text);
+		report_row(report, keeper->pinned, rows_share(keeper->pinned, whole), keeper->alone,
+			   keeper->count, value_nonzero(name.size),
+			   allocation_start(analysis_index(analysis), keeper->example), text);
 	}
 	report_end_table(report);
-	if (!error)
-		rows_left_out(report, "kinds of allocations", keepers->count, limit);
-	return error;
+	rows_left_out(report, "kinds of allocations", keepers->count, limit);
+	return NULL;
 }
 
 struct error *unit_rows(struct analysis *analysis, const arena_number *only_arena, bool keepers,
