@@ -700,6 +700,15 @@ const struct bitmap *root_targets(const struct roots *roots, enum root_kind kind
 	return &roots->targets[kind];
 }
 
+enum root_kind roots_first_kind(const struct roots *roots, allocation_id id)
+{
+	enum root_kind kind = 0;
+
+	while (kind < ROOT_KINDS && !bitmap_get(root_targets(roots, kind), id))
+		kind++;
+	return kind;
+}
+
 struct error *roots_find_targets(const struct roots *roots,
 				 bool (*narrow)(const void *data, struct root_range *range),
 				 const void *data, struct bitmap *ret)

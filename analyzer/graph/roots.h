@@ -98,6 +98,9 @@ struct root_range root_range(const struct roots *roots, size_t number);
 /* The used allocations that a root of that kind refers to directly. */
 const struct bitmap *root_targets(const struct roots *roots, enum root_kind kind);
 
+/* The first kind of root that refers to the allocation, or ROOT_KINDS. */
+enum root_kind roots_first_kind(const struct roots *roots, allocation_id id);
+
 /*
  * Add to ret the used allocations that the ranges refer to directly which narrow leaves, in order
  * of address: it may make a range smaller, and returns false if nothing of it is wanted.

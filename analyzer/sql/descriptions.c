@@ -17,7 +17,7 @@ static struct sql_description describe(const struct sql *sql, allocation_id id)
 	const struct allocation_index *index = analysis_index(analysis);
 	const struct heap_region *region = heap_region_find(index, allocation_start(index, id));
 	enum live_state state = liveness_of(analysis, id);
-	unsigned int anchor = sql_anchor_kind(analysis_roots(analysis), id);
+	unsigned int anchor = roots_first_kind(analysis_roots(analysis), id);
 	bool is_root = leak_root_find(analysis_leaks(analysis), id) != NULL;
 	pattern_number pattern = analysis_pattern_shown(analysis, analysis_patterns(analysis), id);
 	struct typed typed = { 0 };
@@ -26,7 +26,7 @@ static struct sql_description describe(const struct sql *sql, allocation_id id)
 
 	return (struct sql_description){
 		.words = {
-			arena << 32 | sql->kinds.numbers.items[id],
+			arena << 32 | sql->facts.kinds.numbers.items[id],
 			analysis_signature(analysis, id),
 			(uint64_t)typed.type << 32 | (uint64_t)typed.fit << 8 |
 				(uint64_t)typed.is_stated << 2 | (uint64_t)typed.is_inferred << 1 |
@@ -119,8 +119,12 @@ static void shape_function(sqlite3_context *context, int count, sqlite3_value **
 
 static void owner_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	sql_result_owner(sqlite3_user_data(context), context,
-			 (allocation_id)sqlite3_value_int64(values[0]));
+	const struct sql *sql = sqlite3_user_data(context);
+	allocation_id owner =
+		allocation_owner(sql->analysis, (allocation_id)sqlite3_value_int64(values[0]));
+
+	if (owner != NO_ALLOCATION)
+		sql_result_number(context, owner);
 }
 
 struct error *sql_add_descriptions(struct sql *sql, struct sql_descriptions *descriptions)

@@ -170,7 +170,7 @@ static struct error *write_anchor(struct sql *sql, allocation_id id, struct writ
 /* " -> struct node": what a step of the way leads to. */
 static void write_path_step(struct sql *sql, allocation_id id, struct writer *writer)
 {
-	const struct sql_kinds *kinds = &sql->kinds;
+	const struct named_kinds *kinds = &sql->facts.kinds;
 
 	writer_text(writer, " -> ");
 	writer_text(writer, kinds->list.items[kinds->numbers.items[id]].name);
@@ -206,7 +206,7 @@ static struct error *write_path(struct sql *sql, allocation_id id, struct writer
 		writer_text(writer, text);
 		return NULL;
 	}
-	TRY(sql_kinds_find(sql));
+	TRY(sql_find_kinds(sql));
 	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
 	if (!sql->chains)
 		TRY(chains_create(sql->analysis, &sql->chains));

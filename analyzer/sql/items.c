@@ -241,12 +241,19 @@ static void get_class(struct sql_cursor *base, sqlite3_context *context)
 
 static void get_value(struct sql_cursor *base, sqlite3_context *context)
 {
-	sql_result_value(base->sql, context, read_value(base));
+	struct value value = value_of_object(read_value(base), base->sql->no_content);
+
+	if (value.text)
+		sql_result_escaped(context, value.text);
+	else
+		sql_result(context, value);
 }
 
 static void get_length(struct sql_cursor *base, sqlite3_context *context)
 {
-	sql_result_length(context, read_value(base));
+	const struct object_value *value = read_value(base);
+
+	sql_result(context, VALUE_IF(value->has_length, value->length));
 }
 
 static sqlite3_int64 row_id(const struct sql_cursor *base)
@@ -264,7 +271,7 @@ static sqlite3_int64 row_id(const struct sql_cursor *base)
 
 static const struct sql_rows rows = {
 	.cursor_size = sizeof(struct cursor),
-	.columns = (const struct sql_column[]){ COLUMNS(AS_GETTER) },
+	.getters = (sql_getter *const[]){ COLUMNS(AS_GETTER) },
 	.best = sql_best_ids,
 	.open = open_items,
 	.close = close_items,

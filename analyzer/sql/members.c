@@ -367,7 +367,7 @@ static sqlite3_int64 row_id(const struct sql_cursor *cursor)
 
 static const struct sql_rows rows = {
 	.cursor_size = sizeof(struct cursor),
-	.columns = (const struct sql_column[]){ COLUMNS(AS_GETTER) },
+	.getters = (sql_getter *const[]){ COLUMNS(AS_GETTER) },
 	.best = sql_best_ids,
 	.open = open_members,
 	.close = close_members,

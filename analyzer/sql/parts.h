@@ -3,9 +3,7 @@
 
 #include "analyzer/base/array.h"
 #include "analyzer/base/table.h"
-#include "analyzer/kinds/kind_key.h"
-#include "analyzer/kinds/object_census.h"
-#include "analyzer/runtimes/object_values.h"
+#include "analyzer/query/columns.h"
 #include "analyzer/sql/sql.h"
 
 #include <sqlite3.h>
@@ -13,21 +11,6 @@
 struct chains;
 struct sql_cursor;
 struct sql_rows;
-
-/* The kinds of used allocations, in order of their names; see kinds.c. */
-struct sql_kind {
-	kind_key key; /* one of those that have the name, without a size */
-	char *name;   /* escaped; owned */
-	uint64_t count, bytes;
-	uint32_t first; /* place of its first member in the order */
-};
-
-struct sql_kinds {
-	ARRAY(struct sql_kind) list;
-	ARRAY(uint32_t) numbers;    /* by allocation: its kind's place in the list */
-	ARRAY(allocation_id) order; /* used allocations by kind, then by id */
-	bool known;
-};
 
 /* A table that is made when it is first asked for: see stored.c. */
 struct stored_cell {
@@ -55,28 +38,24 @@ struct sql {
 	bool limited;	     /* SQLite's heap */
 	struct error *error; /* of a table or a function, while a statement runs; owned */
 	uint64_t visited;    /* rows that tables looked at */
-	struct sql_kinds kinds;
-	ARRAY(allocation_id) parents;  /* by allocation: what dominates it, or NO_ALLOCATION */
-	struct chains *chains;	       /* of path(); NULL: none was asked for */
-	ARRAY(uint64_t) object_blocks; /* by allocation: bytes of an object's blocks */
+	struct column_facts facts;
+	struct chains *chains; /* of path(); NULL: none was asked for */
 	struct stored_rows stored[MOST_STORED];
 };
 
 /* A table or a view, for those who list them. */
 struct sql_table {
 	const char *summary;
-	struct table columns;	     /* its name, too; names of columns may have blanks */
-	int hidden;		     /* so many columns at the end are not in `*` */
+	struct table columns;	     /* its name, too; names may have blanks; none: shared ones */
 	const struct sql_rows *rows; /* NULL: those of stored.c */
 };
 
 /* Tables of allocations, of references, members, objects and their items, and others. */
-extern const struct sql_table sql_allocation_tables[], sql_reference_table, sql_member_table,
-	sql_object_table, sql_item_table;
-extern const size_t sql_allocation_table_count;
+extern const struct sql_table sql_allocation_table, sql_free_table, sql_dominator_table,
+	sql_reference_table, sql_member_table, sql_object_table, sql_item_table;
 const struct sql_table *sql_stored_table(size_t number);
 
-/* The columns of a table: its own, or those of a set of ranges. */
+/* The columns of a table: its own, those of a set of ranges, or shared ones. */
 const struct table *sql_columns(const struct sql_table *table);
 
 /* All tables in the order in which they are listed; NULL at the end. */
@@ -160,22 +139,7 @@ void sql_result_escaped(sqlite3_context *context, const char *text);
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
 
-/* Return a language's value, or its length; nothing if it has none. */
-void sql_result_value(const struct sql *sql, sqlite3_context *context,
-		      const struct object_value *value);
-void sql_result_length(sqlite3_context *context, const struct object_value *value);
-
-/* The allocation that it is part of in the end, see the column owner; or nothing (STAGE_OWNERS). */
-void sql_result_owner(const struct sql *sql, sqlite3_context *context, allocation_id id);
-
-/* The first kind of root that anchors the allocation, or ROOT_KINDS. */
-enum root_kind sql_anchor_kind(const struct roots *roots, allocation_id id);
-
-struct error *sql_kinds_find(struct sql *sql);
-void sql_kinds_deinit(struct sql_kinds *kinds);
-/* The number of the kind of that name; the count of kinds if there is none. */
-size_t sql_kinds_search(const struct sql_kinds *kinds, const char *name);
-const char *sql_known_by(kind_key key);
+struct error *sql_find_kinds(struct sql *sql);
 
 /* Keep the error for sql_run(), and return what SQLite is to see. */
 int sql_fail(struct sql *sql, struct error *error);
@@ -238,25 +202,23 @@ struct sql_cursor {
 	size_t id;	   /* of the allocation at the place */
 	size_t hint;	   /* of the index */
 	uint64_t reported; /* position that progress knows of */
+	struct column_row row;
 };
 
 /*
- * A column of a table is one line of a list, X(NAME, KIND, GET, STAGES, NEED). AS_COLUMN makes the
- * column that reports show of it, AS_GETTER a struct sql_column.
+ * A column of a table that is not in analyzer/query/columns.h is one line of a list, X(NAME, KIND,
+ * GET). AS_COLUMN makes the column that reports show of it.
  */
 #define AS_COLUMN(name, kind, ...) { name, kind },
-#define AS_GETTER(name, kind, ...) { __VA_ARGS__ },
+#define AS_GETTER(name, kind, get) get,
 
-struct sql_column {
-	void (*get)(struct sql_cursor *cursor, sqlite3_context *context);
-	uint32_t stages;			/* that it needs, a bit for each */
-	struct error *(*need)(struct sql *sql); /* make what else it needs, or NULL */
-};
+typedef void sql_getter(struct sql_cursor *cursor, sqlite3_context *context);
 
 /* How the rows of a table are found. All but best and begin may be NULL. */
 struct sql_rows {
 	size_t cursor_size;
-	const struct sql_column *columns;
+	const struct column_list *shared; /* the table's columns; else it has its own getters */
+	sql_getter *const *getters;
 	int (*best)(sqlite3_vtab *base, sqlite3_index_info *info);
 	void (*open)(struct sql_cursor *cursor);
 	void (*close)(struct sql_cursor *cursor);
@@ -277,13 +239,10 @@ struct sql_rows {
 
 extern const struct sql_rows sql_stored_rows;
 
-/* Parts of struct sql_rows, and getters, for rows that are allocations. */
+/* Parts of struct sql_rows, and a getter, for rows that belong to allocations. */
 struct error *sql_begin_ids(struct sql_cursor *cursor);
 void sql_seek_used(struct sql_cursor *cursor);
 void sql_get_id(struct sql_cursor *cursor, sqlite3_context *context);
-void sql_get_address(struct sql_cursor *cursor, sqlite3_context *context);
-void sql_get_size(struct sql_cursor *cursor, sqlite3_context *context);
-void sql_get_state(struct sql_cursor *cursor, sqlite3_context *context);
 
 static inline void sql_result_number(sqlite3_context *context, uint64_t number)
 {
@@ -295,4 +254,15 @@ static inline void sql_result_text(sqlite3_context *context, const char *text)
 {
 	if (text)
 		sqlite3_result_text(context, text, -1, SQLITE_STATIC);
+}
+
+/* Nothing if it is absent; text is as in sql_result_text(). */
+static inline void sql_result(sqlite3_context *context, struct value value)
+{
+	if (value.text)
+		sql_result_text(context, value.text);
+	else if (value.real != 0)
+		sqlite3_result_double(context, value.real);
+	else if (value.present)
+		sql_result_number(context, value.number);
 }

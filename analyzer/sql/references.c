@@ -298,7 +298,7 @@ static sqlite3_int64 row_id(const struct sql_cursor *base)
 
 static const struct sql_rows rows = {
 	.cursor_size = sizeof(struct cursor),
-	.columns = (const struct sql_column[]){ COLUMNS(AS_GETTER) },
+	.getters = (sql_getter *const[]){ COLUMNS(AS_GETTER) },
 	.best = best_index,
 	.begin = begin,
 	.narrow = narrow,

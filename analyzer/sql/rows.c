@@ -2,7 +2,6 @@
  * The module of SQLite that serves all tables, and what tables whose rows belong to allocations
  * share: these come in the order of ids, and conditions on the id narrow what is visited.
  */
-#include "analyzer/analysis/liveness.h"
 #include "analyzer/sql/parts.h"
 
 /*
@@ -77,33 +76,9 @@ void sql_seek_used(struct sql_cursor *cursor)
 	cursor->id = cursor->at;
 }
 
-static struct memory_range range_of(struct sql_cursor *cursor)
-{
-	return allocation_range_near(analysis_index(cursor->sql->analysis),
-				     (allocation_id)cursor->id, &cursor->hint);
-}
-
 void sql_get_id(struct sql_cursor *cursor, sqlite3_context *context)
 {
 	sql_result_number(context, cursor->id);
-}
-
-void sql_get_address(struct sql_cursor *cursor, sqlite3_context *context)
-{
-	sql_result_number(context, range_of(cursor).start);
-}
-
-void sql_get_size(struct sql_cursor *cursor, sqlite3_context *context)
-{
-	struct memory_range range = range_of(cursor);
-
-	sql_result_number(context, range.end - range.start);
-}
-
-void sql_get_state(struct sql_cursor *cursor, sqlite3_context *context)
-{
-	sql_result_text(context, liveness_word(liveness_of(cursor->sql->analysis,
-							   (allocation_id)cursor->id)));
 }
 
 static const struct sql_rows *rows_of(const struct sql_virtual *virtual)
@@ -122,6 +97,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 	cursor->sql = virtual->sql;
 	cursor->table = virtual->table;
 	cursor->rows = rows;
+	column_row_init(&cursor->row, &cursor->sql->facts);
 	if (cursor->rows->open)
 		cursor->rows->open(cursor);
 	*ret = &cursor->base;
@@ -171,24 +147,6 @@ static int find_row(struct sql_cursor *cursor)
 	return status;
 }
 
-/* Build what the columns of a statement need. */
-static struct error *need_columns(const struct sql_cursor *cursor, uint32_t used)
-{
-	const struct sql_column *columns = cursor->rows->columns;
-	size_t count = columns ? cursor->table->columns.column_count : 0;
-	uint32_t stages = 0;
-
-	for (size_t i = 0; i < count; i++)
-		stages |= used >> i & 1 ? columns[i].stages : 0;
-	for (enum stage stage = 0; stage < STAGES; stage++)
-		if (stages >> stage & 1)
-			TRY(analysis_need(cursor->sql->analysis, stage));
-	for (size_t i = 0; i < count; i++)
-		if (used >> i & 1 && columns[i].need)
-			TRY(columns[i].need(cursor->sql));
-	return NULL;
-}
-
 static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, int count,
 		  sqlite3_value **values)
 {
@@ -198,7 +156,9 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *constraints, 
 
 	cursor->at = cursor->end = cursor->reported = 0;
 	error = rows->begin(cursor, plan);
-	error = error ? error : need_columns(cursor, (uint32_t)plan >> PLAN_BITS);
+	if (!error && rows->shared)
+		error = columns_need(&cursor->sql->facts, rows->shared,
+				     (uint32_t)plan >> PLAN_BITS);
 	if (error)
 		return sql_fail(cursor->sql, error);
 	if (rows->narrow)
@@ -223,13 +183,30 @@ static int is_at_end(sqlite3_vtab_cursor *base)
 	return cursor->at >= cursor->end;
 }
 
+static void result_shared(struct sql_cursor *cursor, sqlite3_context *context, int column)
+{
+	struct column_row *row = &cursor->row;
+	struct value value;
+
+	row->id = (allocation_id)cursor->id;
+	value = cursor->rows->shared->columns[column].get(row);
+	if (row->no_memory)
+		sqlite3_result_error_nomem(context);
+	else if (row->text_count)
+		sqlite3_result_text(context, row->texts[--row->text_count], -1, free);
+	else
+		sql_result(context, value);
+}
+
 static int result_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	struct sql_cursor *cursor = (struct sql_cursor *)base;
 	const struct sql_rows *rows = cursor->rows;
 
-	if (rows->columns)
-		rows->columns[column].get(cursor, context);
+	if (rows->shared)
+		result_shared(cursor, context, column);
+	else if (rows->getters)
+		rows->getters[column](cursor, context);
 	else
 		rows->result(cursor, context, column);
 	return SQLITE_OK;

@@ -37,14 +37,22 @@ const struct sql_view sql_views[] = {
 
 const struct sql_table *sql_table_at(size_t number)
 {
-	static const struct sql_table *const others[] = { &sql_reference_table, &sql_member_table,
-							  &sql_object_table, &sql_item_table };
+	static const struct sql_table *const tables[] = {
+		&sql_allocation_table, &sql_free_table,	  &sql_dominator_table,
+		&sql_reference_table,  &sql_member_table, &sql_object_table,
+		&sql_item_table,
+	};
 
-	if (number < sql_allocation_table_count)
-		return &sql_allocation_tables[number];
-	number -= sql_allocation_table_count;
-	return number < COUNT_OF(others) ? others[number]
-					 : sql_stored_table(number - COUNT_OF(others));
+	return number < COUNT_OF(tables) ? tables[number]
+					 : sql_stored_table(number - COUNT_OF(tables));
+}
+
+/* True if `*` leaves out the column. */
+static bool is_hidden(const struct sql_table *table, size_t column)
+{
+	const struct column_list *list = table->rows ? table->rows->shared : NULL;
+
+	return list && list->columns[column].stages & list->hidden;
 }
 
 static const char *type_of(enum value_kind kind)
@@ -82,7 +90,6 @@ char *sql_declare(const struct sql_table *table, bool is_in_file)
 	writer_text(&writer, columns->name);
 	for (size_t i = 0; i < columns->column_count; i++) {
 		const char *name = columns->columns[i].name;
-		bool is_hidden = i + (size_t)table->hidden >= columns->column_count;
 
 		if (is_in_file && columns->columns[i].kind == VALUE_ANY)
 			continue;
@@ -93,7 +100,7 @@ char *sql_declare(const struct sql_table *table, bool is_in_file)
 		if (is_in_file)
 			writer_text(&writer, strcmp(name, "id") == 0 ? " PRIMARY KEY" : "");
 		else
-			writer_text(&writer, is_hidden ? " HIDDEN" : "");
+			writer_text(&writer, is_hidden(table, i) ? " HIDDEN" : "");
 	}
 	writer_put(&writer, ')');
 	writer_put(&writer, '\0');
@@ -354,8 +361,8 @@ struct error *sql_open(struct analysis *analysis, bool no_content, struct sql **
 	_cleanup_(sql_close) struct sql *sql = calloc(1, sizeof(*sql));
 
 	TRY_MEMORY(sql);
-	sql->analysis = analysis;
-	sql->no_content = no_content;
+	sql->analysis = sql->facts.analysis = analysis;
+	sql->no_content = sql->facts.no_content = no_content;
 	limit_memory(sql);
 	TRY(set_up(sql));
 	*ret = take(sql);
@@ -386,9 +393,8 @@ void sql_close(struct sql *sql)
 	sqlite3_close(sql->database);
 	if (sql->limited)
 		sqlite3_hard_heap_limit64(0);
-	sql_kinds_deinit(&sql->kinds);
+	column_facts_deinit(&sql->facts);
 	chains_destroy(sql->chains);
-	arrays_release(&sql->parents, &sql->object_blocks);
 	for (size_t i = 0; i < COUNT_OF(sql->stored); i++)
 		stored_rows_deinit(&sql->stored[i]);
 	if (sql->error)
@@ -490,12 +496,12 @@ struct error *sql_schema(const char *name, struct report *report)
 		found = true;
 		for (size_t j = 0; j < columns->column_count; j++) {
 			struct writer writer = { 0 };
-			bool is_hidden = j + (size_t)each->hidden >= columns->column_count;
 
 			write_name(&writer, columns->columns[j].name);
 			writer_put(&writer, '\0');
 			report_row(report, columns->name, (const char *)writer.buffer,
-				   type_of(columns->columns[j].kind), is_hidden ? "hidden" : NULL);
+				   type_of(columns->columns[j].kind),
+				   is_hidden(each, j) ? "hidden" : NULL);
 			writer_deinit(&writer);
 		}
 	}

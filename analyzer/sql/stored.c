@@ -29,9 +29,9 @@ static const char *state_word(bool is_incomplete)
 
 static struct error *fill_kinds(struct sql *sql, struct report *report)
 {
-	TRY(sql_kinds_find(sql));
-	array_for_each(kind, &sql->kinds.list)
-		report_row(report, kind->name, sql_known_by(kind->key), kind->count, kind->bytes);
+	TRY(sql_find_kinds(sql));
+	array_for_each(kind, &sql->facts.kinds.list)
+		report_row(report, kind->name, kind_known_by(kind->key), kind->count, kind->bytes);
 	return NULL;
 }
 
@@ -302,7 +302,7 @@ const struct table *sql_columns(const struct sql_table *table)
 	for (size_t i = 0; i < COUNT_OF(tables); i++)
 		if (table == &tables[i].table && tables[i].set)
 			return &set_of(i)->ranges->table;
-	return &table->columns;
+	return table->rows && table->rows->shared ? &table->rows->shared->table : &table->columns;
 }
 
 static struct error *fill_ranges(struct sql *sql, const struct set *set, struct report *report)

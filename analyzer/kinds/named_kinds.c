@@ -1,23 +1,18 @@
-/*
- * The name of each used allocation's kind, as a number.
- *
- * Kinds are numbered in the order of their names, so rows can be handed out grouped and ordered by
- * kind without being sorted by SQLite, and a condition on the name is a stretch of that order.
- */
+#include "analyzer/kinds/named_kinds.h"
 
 #include "analyzer/base/list.h"
 #include "analyzer/base/sort.h"
 #include "analyzer/base/text.h"
 #include "analyzer/kinds/tally.h"
-#include "analyzer/sql/parts.h"
 
 #include <string.h>
 
 struct naming {
-	struct sql *sql;
+	struct analysis *analysis;
+	struct named_kinds *kinds;
 	struct tally_table keys;
-	struct sql_kind *list; /* a kind for each key */
-	uint32_t *places;      /* by number of the key */
+	struct named_kind *list; /* a kind for each key */
+	uint32_t *places;	 /* by number of the key */
 };
 
 static void naming_deinit(struct naming *naming)
@@ -30,7 +25,7 @@ static void naming_deinit(struct naming *naming)
 }
 DEFINE_DEINIT(naming_deinit, struct naming)
 
-void sql_kinds_deinit(struct sql_kinds *kinds)
+void named_kinds_deinit(struct named_kinds *kinds)
 {
 	array_for_each(kind, &kinds->list)
 		free(kind->name);
@@ -38,7 +33,7 @@ void sql_kinds_deinit(struct sql_kinds *kinds)
 	kinds->known = false;
 }
 
-const char *sql_known_by(kind_key key)
+const char *kind_known_by(kind_key key)
 {
 	static const char *const words[] = {
 		[BY_NOTHING] = "nothing",   [BY_SIZE] = "nothing",    [BY_SIGNATURE] = "signature",
@@ -51,8 +46,7 @@ const char *sql_known_by(kind_key key)
 /* As 'summarize used' counts, but for sizes and holders. */
 static struct error *number_all(struct naming *naming)
 {
-	struct sql *sql = naming->sql;
-	struct analysis *analysis = sql->analysis;
+	struct analysis *analysis = naming->analysis;
 	const struct bitmap *used = allocation_used(analysis_index(analysis));
 	struct progress *progress = analysis_progress(analysis);
 	uint64_t passed = 0;
@@ -69,7 +63,7 @@ static struct error *number_all(struct naming *naming)
 			.bytes = range.end - range.start,
 		};
 
-		TRY(tally_add_numbered(&naming->keys, tally, &sql->kinds.numbers.items[id]));
+		TRY(tally_add_numbered(&naming->keys, tally, &naming->kinds->numbers.items[id]));
 		TRY(allocations_check(analysis_image(analysis), analysis_index(analysis), progress,
 				      id, &passed));
 	}
@@ -78,7 +72,7 @@ static struct error *number_all(struct naming *naming)
 
 static struct error *name_all(struct naming *naming)
 {
-	const struct analysis *analysis = naming->sql->analysis;
+	const struct analysis *analysis = naming->analysis;
 
 	naming->list = calloc(naming->keys.count + 1, sizeof(*naming->list));
 	naming->places = calloc(naming->keys.count + 1, sizeof(*naming->places));
@@ -89,8 +83,8 @@ static struct error *name_all(struct naming *naming)
 						     ? strdup("unrecognized")
 						     : kind_text(analysis, tally->key);
 
-		naming->list[i] = (struct sql_kind){ tally->key, name ? text_as_is(name) : NULL,
-						     tally->count, tally->bytes, (uint32_t)i };
+		naming->list[i] = (struct named_kind){ tally->key, name ? text_as_is(name) : NULL,
+						       tally->count, tally->bytes, (uint32_t)i };
 		TRY_MEMORY(naming->list[i].name);
 	}
 	return NULL;
@@ -98,7 +92,7 @@ static struct error *name_all(struct naming *naming)
 
 static int compare_names(const void *a, const void *b)
 {
-	const struct sql_kind *kind = a, *other = b;
+	const struct named_kind *kind = a, *other = b;
 
 	return strcmp(kind->name, other->name);
 }
@@ -106,14 +100,14 @@ static int compare_names(const void *a, const void *b)
 /* Kinds of one name become one. Each one's `first` is the number of its key until here. */
 static struct error *join_names(struct naming *naming)
 {
-	struct sql_kinds *kinds = &naming->sql->kinds;
-	struct sql_kind *last = NULL;
+	struct named_kinds *kinds = naming->kinds;
+	struct named_kind *last = NULL;
 
 	SORT(naming->list, naming->keys.count, compare_names);
 	list_for_each(kind, naming->list, naming->keys.count) {
 		if (!last || strcmp(last->name, kind->name) != 0) {
 			TRY(array_append(&kinds->list,
-					 (struct sql_kind){ kind->key, take(kind->name) }));
+					 (struct named_kind){ kind->key, take(kind->name) }));
 			last = &kinds->list.items[kinds->list.count - 1];
 		}
 		last->count += kind->count;
@@ -126,8 +120,8 @@ static struct error *join_names(struct naming *naming)
 /* Put all in order, the members of a kind by id. */
 static struct error *order_all(struct naming *naming)
 {
-	struct sql_kinds *kinds = &naming->sql->kinds;
-	const struct bitmap *used = allocation_used(analysis_index(naming->sql->analysis));
+	struct named_kinds *kinds = naming->kinds;
+	const struct bitmap *used = allocation_used(analysis_index(naming->analysis));
 	_cleanup_(free) uint32_t *next = calloc(kinds->list.count + 1, sizeof(*next));
 	uint32_t first = 0;
 
@@ -146,38 +140,39 @@ static struct error *order_all(struct naming *naming)
 	return NULL;
 }
 
-static struct error *find(struct sql *sql)
+static struct error *find(struct analysis *analysis, struct named_kinds *kinds)
 {
-	struct memory_account *account = analysis_account(sql->analysis);
+	struct memory_account *account = analysis_account(analysis);
 	_cleanup_(naming_deinit) struct naming naming = {
-		.sql = sql,
+		.analysis = analysis,
+		.kinds = kinds,
 		.keys.memory.account = account,
 	};
 
-	TRY(kind_need(sql->analysis));
-	TRY(analysis_need_types(sql->analysis));
-	arrays_use(account, &sql->kinds.list, &sql->kinds.numbers, &sql->kinds.order);
-	TRY(array_resize(&sql->kinds.numbers, allocation_count(analysis_index(sql->analysis))));
+	TRY(kind_need(analysis));
+	TRY(analysis_need_types(analysis));
+	arrays_use(account, &kinds->list, &kinds->numbers, &kinds->order);
+	TRY(array_resize(&kinds->numbers, allocation_count(analysis_index(analysis))));
 	TRY(number_all(&naming));
 	TRY(name_all(&naming));
 	TRY(join_names(&naming));
 	return order_all(&naming);
 }
 
-struct error *sql_kinds_find(struct sql *sql)
+struct error *named_kinds_find(struct analysis *analysis, struct named_kinds *kinds)
 {
 	struct error *error = NULL;
 
-	if (sql->kinds.known)
+	if (kinds->known)
 		return NULL;
-	error = find(sql);
+	error = find(analysis, kinds);
 	if (error)
-		sql_kinds_deinit(&sql->kinds);
-	sql->kinds.known = !error;
+		named_kinds_deinit(kinds);
+	kinds->known = !error;
 	return error;
 }
 
-size_t sql_kinds_search(const struct sql_kinds *kinds, const char *name)
+size_t named_kinds_search(const struct named_kinds *kinds, const char *name)
 {
 	size_t place = BISECT(i, 0, kinds->list.count, strcmp(kinds->list.items[i].name, name) < 0);
 
