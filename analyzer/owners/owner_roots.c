@@ -60,13 +60,13 @@ static char *shared_text(const struct variables *variables, struct shared_by sha
 
 static char *top_text(const struct analysis *analysis, allocation_id top, bool is_short)
 {
+	enum live_state state = liveness_of(analysis, top);
 	struct shared_by shared;
 
-	switch (liveness_of(analysis, top)) {
+	switch (state) {
 	case STATE_GARBAGE:
-		return strdup("garbage");
 	case STATE_HELD:
-		return strdup("held by garbage");
+		return strdup(liveness_word(state));
 	case STATE_LEAKED:
 	case STATE_UNREFERENCED:
 		return strdup("what leaked");

@@ -16,7 +16,6 @@ void column_row_init(struct column_row *row, const struct column_facts *facts)
 {
 	row->facts = facts;
 	row->read_id = NO_ALLOCATION;
-	row->view = (struct view){ analysis_image(facts->analysis) };
 }
 
 void column_row_end(struct column_row *row)
@@ -283,14 +282,6 @@ static struct object_space *space_of(const struct column_row *row)
 	return runtimes_space_of(runtimes_of(row), row->id);
 }
 
-static struct value get_object_class(struct column_row *row)
-{
-	const struct analysis *analysis = row->facts->analysis;
-	_cleanup_(free) char *name = kind_text(analysis, object_class_key(analysis, row->id));
-
-	return made_text(row, name);
-}
-
 static struct value get_runtime(struct column_row *row)
 {
 	const struct object_space *space = space_of(row);
@@ -346,6 +337,7 @@ static const struct object_value *read_value(struct column_row *row)
 
 	if (!space)
 		return NULL;
+	row->view.image = analysis_image(row->facts->analysis);
 	if (row->read_id != row->id && !object_value_read(space, &row->view, &link, &row->value))
 		row->value = (struct object_value){ .kind = OBJECT_SAYS_NOTHING };
 	row->read_id = row->id;
@@ -440,7 +432,7 @@ static struct value get_length(struct column_row *row)
 	  1 << STAGE_RETAINED)
 #define OBJECT_COLUMNS(X)                                                                        \
 	PLACE(X)                                                                                 \
-	X("class", VALUE_TEXT, NULL, get_object_class, 1 << STAGE_CLASSES)                       \
+	X("class", VALUE_TEXT, NULL, get_class, 1 << STAGE_CLASSES)                              \
 	X("runtime", VALUE_TEXT, "the language of an object", get_runtime, 1 << STAGE_CLASSES)   \
 	X("bytes", VALUE_BYTES, "the same as size", get_size)                                    \
 	X("with_blocks", VALUE_BYTES, "an object's size, with blocks that are part of it",       \

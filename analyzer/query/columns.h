@@ -21,7 +21,6 @@ struct column_facts {
 };
 
 void column_facts_deinit(struct column_facts *facts);
-DEFINE_DEINIT(column_facts_deinit, struct column_facts)
 
 /* An allocation whose columns are read, and what helps to read those of the next. */
 struct column_row {
@@ -32,8 +31,7 @@ struct column_row {
 	size_t text_count;
 	bool no_memory; /* for a text */
 	struct view view;
-	bool has_value; /* of the object read_id */
-	allocation_id read_id;
+	allocation_id read_id; /* the value is of this object, or NO_ALLOCATION */
 	struct object_value value;
 };
 

@@ -184,6 +184,7 @@ struct error *query_take_sort(struct set_query *query, const char *word)
 	static const struct choice orders[] = {
 		{ "count", SORT_COUNT },
 		{ "bytes", SORT_BYTES },
+		{ "size", SORT_BYTES }, /* as the column is called */
 		{ "address", SORT_ADDRESS },
 		{ "retained", SORT_RETAINED },
 		{ NULL },

@@ -212,11 +212,6 @@ static void narrow(struct sql_cursor *base, int count, const char *constraints,
 		narrow_by(cursor, &constraints[2 * i], values[i]);
 }
 
-struct error *sql_find_kinds(struct sql *sql)
-{
-	return named_kinds_find(sql->analysis, &sql->facts.kinds);
-}
-
 static struct error *begin_objects(struct sql_cursor *cursor, int plan)
 {
 	TRY(analysis_need(cursor->sql->analysis, STAGE_CLASSES));

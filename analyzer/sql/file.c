@@ -220,7 +220,7 @@ static struct error *copy_allocations(struct sql *sql)
 
 	for (size_t i = 0; i < COUNT_OF(needs); i++)
 		TRY(analysis_need(sql->analysis, needs[i]));
-	TRY(sql_find_kinds(sql));
+	TRY(named_kinds_find(sql->analysis, &sql->facts.kinds));
 	error = copy_described(sql, &descriptions);
 	tables_release(&descriptions.list, &descriptions.shapes);
 	return error;

@@ -159,7 +159,7 @@ static struct error *write_anchor(struct sql *sql, allocation_id id, struct writ
 	if (name)
 		writer_escaped(writer, name);
 	else if (found.count && anchor->register_name)
-		writer_text(writer, "register");
+		writer_text(writer, root_kind_name(anchor->kind));
 	else if (found.count && anchor->address)
 		writer_format(writer, writer_escaped, "0x%" PRIx64, anchor->address);
 	else
@@ -206,7 +206,7 @@ static struct error *write_path(struct sql *sql, allocation_id id, struct writer
 		writer_text(writer, text);
 		return NULL;
 	}
-	TRY(sql_find_kinds(sql));
+	TRY(named_kinds_find(sql->analysis, &sql->facts.kinds));
 	TRY(analysis_need(sql->analysis, STAGE_DEBUG));
 	if (!sql->chains)
 		TRY(chains_create(sql->analysis, &sql->chains));

@@ -139,8 +139,6 @@ void sql_result_escaped(sqlite3_context *context, const char *text);
 /* The variable or the place on a stack at the address, or nothing. */
 void sql_result_name(struct sql *sql, sqlite3_context *context, uint64_t address);
 
-struct error *sql_find_kinds(struct sql *sql);
-
 /* Keep the error for sql_run(), and return what SQLite is to see. */
 int sql_fail(struct sql *sql, struct error *error);
 /* The kept error, or else one for SQLite's status. */

@@ -29,7 +29,7 @@ static const char *state_word(bool is_incomplete)
 
 static struct error *fill_kinds(struct sql *sql, struct report *report)
 {
-	TRY(sql_find_kinds(sql));
+	TRY(named_kinds_find(sql->analysis, &sql->facts.kinds));
 	array_for_each(kind, &sql->facts.kinds.list)
 		report_row(report, kind->name, kind_known_by(kind->key), kind->count, kind->bytes);
 	return NULL;

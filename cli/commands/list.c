@@ -4,6 +4,7 @@
  */
 #include "analyzer/analysis/liveness.h"
 #include "analyzer/kinds/kind_key.h"
+#include "analyzer/query/columns.h"
 #include "analyzer/query/order.h"
 #include "cli/views/member_rows.h"
 #include "cli/views/rows.h"
@@ -20,6 +21,9 @@ struct listing {
 	const struct table *table; /* of allocations */
 	struct error *error;	   /* that ended a visit; owned */
 	bool in_table;
+	struct column_choice choice; /* of --columns */
+	struct column_facts facts;
+	struct column_row row;
 };
 
 /* The table ends where something stands between its rows, and goes on later. */
@@ -114,6 +118,18 @@ static bool write_allocation(void *data, allocation_id id)
 	return !listing->error && !report_broken(report);
 }
 
+static bool write_columns(void *data, allocation_id id)
+{
+	struct listing *listing = data;
+
+	enter_table(listing);
+	listing->row.id = id;
+	listing->error = column_choice_write(&listing->choice, &listing->row, listing->report);
+	if (!listing->error && listing->annotating.rules)
+		write_annotations(listing, id);
+	return !listing->error && !report_broken(listing->report);
+}
+
 static void write_comment(void *data, const struct member_comment *comment)
 {
 	struct listing *listing = data;
@@ -137,24 +153,42 @@ static bool shows_members(const struct listing *listing)
 	       !listing->report->chap;
 }
 
+/* Build what the rows of the members need, and choose their table. */
+static struct error *prepare_rows(struct listing *listing, const struct bitmap *members)
+{
+	struct analysis *analysis = listing->analysis;
+
+	if (listing->selection->columns) {
+		TRY(column_choice_need(&listing->choice, &listing->facts, members));
+		column_row_init(&listing->row, &listing->facts);
+		listing->table = &listing->choice.table;
+		return NULL;
+	}
+	TRY(analysis_need(analysis, STAGE_CLASSES));
+	listing->shows_members = shows_members(listing);
+	choose_table(listing, false);
+	/* Members also show the type that they point to. */
+	return listing->shows_members ? analysis_need_types(analysis)
+				      : kind_need_types(analysis, members);
+}
+
 static struct error *write_allocations(struct listing *listing)
 {
 	const struct set_query *query = &listing->selection->query;
+	const char *columns = listing->selection->columns;
 	_cleanup_(members_deinit) struct members members = { 0 };
 	struct report *report = listing->report;
-	const struct member_visitor visitor = { write_allocation, write_comment, listing };
+	const struct member_visitor visitor = { columns ? write_columns : write_allocation,
+						write_comment, listing };
 	struct set_total total;
 	struct error *error;
 
+	if (columns)
+		TRY(column_choice_parse(columns, &listing->choice));
 	TRY(query_select(listing->analysis, query, &members));
-	TRY(analysis_need(listing->analysis, STAGE_CLASSES));
 	TRY(annotation_rows_init(&listing->annotating, listing->analysis, listing->selection));
-	listing->shows_members = shows_members(listing);
-	/* Members also show the type that they point to. */
-	TRY(listing->shows_members ? analysis_need_types(listing->analysis)
-				   : kind_need_types(listing->analysis, &members.set));
 	listing->annotating.members = &members;
-	choose_table(listing, false);
+	TRY(prepare_rows(listing, &members.set));
 	enter_table(listing);
 	error = query_visit(listing->analysis, query, &members, &visitor);
 	leave_table(listing);
@@ -213,12 +247,19 @@ static struct error *write_ranges(struct listing *listing)
 static struct error *write_set(struct analysis *analysis, const struct selection *selection,
 			       bool contents, struct report *report)
 {
-	struct listing listing = { analysis, selection, contents, report };
+	struct listing listing = { analysis, selection, contents, report,
+				   .facts = { analysis, report->no_content } };
+	const struct set *set = selection->query.set;
 	struct error *error;
 
-	if (selection->query.set->ranges)
+	if (set->ranges && selection->columns)
+		return error_create(ERROR_USAGE,
+				    "'%s' is not a set of allocations: --columns is for these",
+				    set->name);
+	if (set->ranges)
 		return write_ranges(&listing);
 	error = write_allocations(&listing);
+	column_facts_deinit(&listing.facts);
 	annotating_deinit(&listing.annotating);
 	error_destroy(listing.error);
 	return error;
@@ -230,6 +271,13 @@ static struct error *list_run(struct analysis *analysis, const void *arguments,
 	return write_set(analysis, arguments, false, report);
 }
 
+static const struct argp_option list_options[] = {
+	{ "columns", KEEP(TEXT, struct selection, columns), "COLUMN,...", 0,
+	  "Show these columns of each allocation, such as address,size,kind,retained ('help columns' lists all)",
+	  0 },
+	{ 0 },
+};
+
 const struct command command_list = {
 	.name = "list",
 	.summary = "List a set, each member with its size and signature",
@@ -237,11 +285,13 @@ const struct command command_list = {
 	.example = "list used --sort-by bytes --limit 10   # the largest\n"
 		   "list leaked app::Session\n"
 		   "list incoming 55d0c0ffee10   # what refers to it\n"
+		   "list leaked --columns address,size,kind --format csv\n"
 		   "list threads",
 	.description = "The last line is the same as that of 'count'.",
 	TAKES_SELECTION,
 	.shorten = selection_shorten,
 	.options = &contents_options[ANNOTATION_OPTIONS],
+	.own_options = list_options,
 	.parse = selection_parse,
 	.run = list_run,
 };

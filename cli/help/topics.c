@@ -2,6 +2,7 @@
 #include "analyzer/base/text.h"
 #include "analyzer/classify/classifier.h"
 #include "analyzer/query/annotate.h"
+#include "analyzer/query/columns.h"
 #include "cli/help/manual.h"
 #include "cli/prompt/switches.h"
 #include "cli/views/selection.h"
@@ -41,6 +42,26 @@ const struct topic topic_annotate = {
 		   "list used --annotate app::Session.SSOString --limit 5\n"
 		   "list used app::Session --extend ->%MapOrSetNode=>M --annotate M.* --limit 5",
 	.write = write_annotators,
+};
+
+static void write_columns(struct document *document)
+{
+	const char *name, *summary;
+
+	document_heading(document, LEVEL_PART, "Columns");
+	for (size_t i = 0; column_at(i, &name, &summary); i++)
+		document_entry(document, name, summary);
+}
+
+const struct topic topic_columns = {
+	.name = "columns",
+	.summary = "columns of allocations, for lists and SQL",
+	.text = "'list SET --columns NAME,NAME' shows these columns of each member, in any format. They are those of the tables 'allocation', 'free', 'dominator' and 'object' of 'sql', where they have the same names. What does not apply to an allocation is absent: a free one has no owner, and only objects of languages have a value. A column is found when it is asked for: 'kind' and 'type' need debug information to be read, 'retained' a pass over all references. '--sort-by' takes 'size', 'address' and 'retained'; any other order is 'ORDER BY' of 'sql'.",
+	.example = "list used --columns address,size,kind,retained --limit 5\n"
+		   "list leaked --columns address,size,kind --format csv\n"
+		   "list free --columns address,size,kind,arena --sort-by size --limit 5\n"
+		   "sql SELECT kind, sum(retained) FROM allocation GROUP BY kind",
+	.write = write_columns,
 };
 
 const struct topic topic_extend = {

@@ -4,6 +4,7 @@
 #include "analyzer/export/export.h"
 #include "analyzer/kinds/known_names.h"
 #include "analyzer/program/debug/variables.h"
+#include "analyzer/query/columns.h"
 #include "analyzer/query/query.h"
 #include "cli/help/manual.h"
 #include "cli/prompt/execute.h"
@@ -162,6 +163,17 @@ static void offer_exports(const char *word, const char *before)
 		offer(word, before, export_formats[i]->name, strlen(export_formats[i]->name));
 }
 
+/* Columns behind those that the word has already. */
+static void offer_columns(const char *word, const char *before)
+{
+	const char *comma = strrchr(word, ',');
+	_cleanup_(free) char *front = comma ? strndup(word, (size_t)(comma + 1 - word)) : NULL;
+	const char *name, *summary;
+
+	for (size_t i = 0; column_at(i, &name, &summary); i++)
+		offer(word, front ? front : before, name, strlen(name));
+}
+
 /* An option's values are listed in its value's name, such as "on|off". */
 static void offer_values(const char *word, const char *before, const char *values)
 {
@@ -169,6 +181,8 @@ static void offer_values(const char *word, const char *before, const char *value
 		offer_formats(word, before);
 	if (values && strcmp(values, "EXPORT") == 0)
 		offer_exports(word, before);
+	if (values && strcmp(values, "COLUMN,...") == 0)
+		offer_columns(word, before);
 	if (!values || !strchr(values, '|'))
 		return;
 	for (;;) {

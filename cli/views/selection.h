@@ -15,8 +15,9 @@ struct selection {
 	bool ascii;
 	uint64_t show_up_to; /* bytes of contents */
 	bool has_show_up_to;
-	bool all;   /* do not shorten */
-	bool sizes; /* a line for each size, of what summarize counts */
+	bool all;	     /* do not shorten */
+	bool sizes;	     /* a line for each size, of what summarize counts */
+	const char *columns; /* that list shows, by their names; NULL: its own */
 	struct annotation_rules annotations;
 };
 

@@ -91,6 +91,18 @@ class Objects(harness.LiveTest):
         self.assertEqual(len(kept["result"]), 1)
         self.assertIn("1 reference", kept["result"][0]["kept"])
         self.assertEqual(kept["result"][0]["state"], "anchored")
+        self.check_columns(core)
+
+    def check_columns(self, core):
+        """A list has what SQL says of objects, and no value without contents."""
+        names = "id,runtime,with_blocks,kept,value,length"
+        asked = harness.tables("-q", core, "sql", f"SELECT {names} FROM object")["result"]
+        words = ("list", "used", "--columns", names)
+        listed = [row for row in harness.tables("-q", core, *words)["allocation"] if row["runtime"]]
+        self.assertEqual(listed, asked)
+        self.assertGreater(len({row["value"] for row in listed}), 5)
+        bare = harness.tables("-q", "--no-content", core, *words)["allocation"]
+        self.assertEqual(len({row["value"] for row in bare} - {None}), 1)
 
     @unittest.skipUnless(os.path.exists(SYSTEM), "no python3 of the system")
     def test_objects_of_python_are_counted_with_their_blocks(self):
