@@ -11,7 +11,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/runtimes/object_values.h"
 
-/* What columns need beside stages of the analysis. Of allocations, by id. */
+/* Facts that columns need beside stages of the analysis; arrays are by allocation. */
 struct column_facts {
 	struct analysis *analysis; /* borrowed */
 	bool no_content;	   /* values that are contents of memory are left out */
