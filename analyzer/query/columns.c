@@ -404,7 +404,9 @@ static struct value get_length(struct column_row *row)
 	X("pattern", VALUE_TEXT, "the pattern, as 'help patterns' has them", get_pattern, 0,     \
 	  find_kinds)                                                                            \
 	X("type", VALUE_TEXT, "the type by debug information", get_type, NEED_TYPES)             \
-	X("sureness", VALUE_TEXT, "how sure the kind is", get_sureness, NEED_TYPES, find_kinds)  \
+	X("sureness", VALUE_TEXT,                                                                \
+	  "how sure the kind is: certain, typed, looks like, text or held by", get_sureness,     \
+	  NEED_TYPES, find_kinds)                                                                \
 	X("signature", VALUE_ADDRESS, "the vtable or the like that its first word refers to",    \
 	  get_signature, 1 << STAGE_SIGNATURES)                                                  \
 	STATE(X)                                                                                 \
@@ -413,8 +415,8 @@ static struct value get_length(struct column_row *row)
 	ORIGIN(X)                                                                                \
 	RETAINED(X)                                                                              \
 	X("is_leak_root", VALUE_NUMBER, "1 where a leak began", get_leak_root, 1 << STAGE_LEAKS) \
-	X("owner", VALUE_NUMBER, "the id of the object that it is part of", get_owner,           \
-	  1 << STAGE_OWNERS)
+	X("owner", VALUE_NUMBER, "the id of the object that it is part of, as a body or node",   \
+	  get_owner, 1 << STAGE_OWNERS)
 #define FREE_COLUMNS(X)                                          \
 	PLACE(X)                                                 \
 	SIZE(X)                                                  \
@@ -435,8 +437,9 @@ static struct value get_length(struct column_row *row)
 	X("class", VALUE_TEXT, NULL, get_class, 1 << STAGE_CLASSES)                              \
 	X("runtime", VALUE_TEXT, "the language of an object", get_runtime, 1 << STAGE_CLASSES)   \
 	X("bytes", VALUE_BYTES, "the same as size", get_size)                                    \
-	X("with_blocks", VALUE_BYTES, "an object's size, with blocks that are part of it",       \
-	  get_with_blocks, 1 << STAGE_CLASSES, find_blocks)                                      \
+	X("with_blocks", VALUE_BYTES,                                                            \
+	  "an object's size with its blocks, as 'objects' counts them", get_with_blocks,         \
+	  1 << STAGE_CLASSES, find_blocks)                                                       \
 	STATE(X)                                                                                 \
 	X("kept", VALUE_TEXT, "what the runtime says of an object, such as its reference count", \
 	  get_kept, 1 << STAGE_CLASSES)                                                          \
