@@ -10,6 +10,7 @@ struct keeper {
 	const struct structure_visitor *visitor;
 	struct view view;
 	struct error *error;
+	struct object_space *space;
 };
 
 static inline bool keep_numbers(struct keeper *keeper, uint64_t start, uint64_t size)
@@ -24,6 +25,17 @@ static inline bool keep_name(struct keeper *keeper, uint64_t start, uint64_t siz
 	if (!keeper->error)
 		keeper->error = keeper->visitor->name(keeper->visitor->data, start, size);
 	return keeper->error != NULL;
+}
+
+/* Keep a name that a zero ends, with its end. */
+static inline void keep_c_text(struct keeper *keeper, uint64_t start, uint64_t most)
+{
+	uint64_t size = 0;
+	char byte = 1;
+
+	while (byte && size < most && view_read(&keeper->view, start + size, &byte, 1))
+		size++;
+	keep_name(keeper, start, size);
 }
 
 /* Keep words that are counts, or -1. */

@@ -8,6 +8,7 @@
  * and keys that a program reads or computes are not.
  */
 #include "analyzer/base/macros.h"
+#include "analyzer/runtimes/keeper.h"
 #include "analyzer/runtimes/python/blocks.h"
 #include "analyzer/runtimes/python/collector.h"
 #include "analyzer/runtimes/python/entries.h"
@@ -36,139 +37,125 @@ enum {
 static const uint64_t INT = 1 << 24, LIST = 1 << 25, TUPLE = 1 << 26, BYTES_FLAG = 1 << 27,
 		      DICT = 1 << 29;
 
-struct structure {
-	struct python *python;
-	const struct structure_visitor *visitor;
-	struct view view;
-};
-
-static struct error *keep(const struct structure *structure, uint64_t start, uint64_t size)
+static struct python *python_of(const struct keeper *keeper)
 {
-	return structure->visitor->number(structure->visitor->data, start, size);
+	return (struct python *)keeper->space;
 }
 
 /*
  * Counts and indices of an object: of a word that was never written, remains of values would stay.
  */
-static struct error *keep_numbers(struct structure *structure, uint64_t start, uint64_t end)
+static void keep_indices(struct keeper *keeper, uint64_t start, uint64_t end)
 {
 	static const uint64_t MOST = UINT64_C(1) << 32, MOST_NEGATIVE = 1 << 16;
 	uint64_t word;
 
 	for (uint64_t at = start; at < end; at += WORD)
-		if (view_word(&structure->view, at, &word) &&
-		    (word < MOST || -word < MOST_NEGATIVE))
-			TRY(keep(structure, at, WORD));
-	return NULL;
+		if (view_word(&keeper->view, at, &word) && (word < MOST || -word < MOST_NEGATIVE))
+			keep_numbers(keeper, at, WORD);
 }
 
 /* Ints and flags of a frame that is an object, or of a generator with one: see frames.c. */
-static struct error *keep_halves(struct structure *structure, const struct python_type *type,
-				 uint64_t object)
+static void keep_halves(struct keeper *keeper, const struct python_type *type, uint64_t object)
 {
 	enum { DEPTH = 80, END = 104, MOST = 1 << 20 };
-	uint64_t frame = object + python_frames_start(&structure->python->threads, type);
+	uint64_t frame = object + python_frames_start(&python_of(keeper)->threads, type);
 	uint64_t start = type->kind == PYTHON_FRAME ? object + DEPTH : frame - WORD;
 	uint64_t end = type->kind == PYTHON_FRAME ? object + END : frame;
 	int32_t half;
 
 	for (uint64_t at = start; at < end; at += sizeof(half))
-		if (view_read(&structure->view, at, &half, sizeof(half)) && half > -MOST &&
+		if (view_read(&keeper->view, at, &half, sizeof(half)) && half > -MOST &&
 		    half < MOST)
-			TRY(keep(structure, at, sizeof(half)));
-	return NULL;
+			keep_numbers(keeper, at, sizeof(half));
 }
 
 /* The characters of a string that is a name; with is_key only if it is interned. */
-static struct error *keep_name(struct structure *structure, uint64_t object, bool is_key)
+static void keep_string_name(struct keeper *keeper, uint64_t object, bool is_key)
 {
 	struct python_text text;
 
-	if (!python_find_text(&structure->view, structure->python->string_head, object, &text) ||
+	if (!python_find_text(&keeper->view, python_of(keeper)->string_head, object, &text) ||
 	    text.length > MOST_TEXT || (is_key && !text.is_interned))
-		return NULL;
+		return;
 	/* With its end. */
-	return structure->visitor->name(structure->visitor->data, text.start,
-					(text.length + 1) * text.width);
+	keep_name(keeper, text.start, (text.length + 1) * text.width);
 }
 
-static struct error *keep_name_at(struct structure *structure, uint64_t place)
+static void keep_name_at(struct keeper *keeper, uint64_t place)
 {
 	uint64_t object;
 
-	return view_word(&structure->view, place, &object) ? keep_name(structure, object, false)
-							   : NULL;
+	if (view_word(&keeper->view, place, &object))
+		keep_string_name(keeper, object, false);
 }
 
-static struct error *keep_names_of_tuple(struct structure *structure, uint64_t place)
+static void keep_names_of_tuple(struct keeper *keeper, uint64_t place)
 {
 	uint64_t tuple, count = 0;
 
-	if (!view_word(&structure->view, place, &tuple) ||
-	    !python_has_flag(&structure->view, tuple, TUPLE) ||
-	    !view_word(&structure->view, tuple + LENGTH, &count))
-		return NULL;
+	if (!view_word(&keeper->view, place, &tuple) ||
+	    !python_has_flag(&keeper->view, tuple, TUPLE) ||
+	    !view_word(&keeper->view, tuple + LENGTH, &count))
+		return;
 	for (uint64_t i = 0; i < count && i < MOST_NAMES; i++)
-		TRY(keep_name_at(structure, tuple + ITEMS + WORD * i));
-	return NULL;
+		keep_name_at(keeper, tuple + ITEMS + WORD * i);
 }
 
 /* Keep strings that words of the object lead to. */
-static struct error *keep_names_of(struct structure *structure, uint64_t object, uint64_t size)
+static void keep_names_of(struct keeper *keeper, uint64_t object, uint64_t size)
 {
 	for (uint64_t at = HEAD; at + WORD <= size; at += WORD)
-		TRY(keep_name_at(structure, object + at));
-	return NULL;
+		keep_name_at(keeper, object + at);
 }
 
 /* Names of variables, and the table by which instructions have lines. */
-static struct error *keep_code(struct structure *structure, uint64_t object, uint64_t size)
+static void keep_code(struct keeper *keeper, uint64_t object, uint64_t size)
 {
-	const struct python_layout *layout = structure->python->threads.layout;
+	const struct python_layout *layout = python_of(keeper)->threads.layout;
 	uint64_t lines, length;
 
 	if (!layout)
-		return NULL;
-	TRY(keep(structure, object + HEAD, size - HEAD));
-	TRY(keep_names_of(structure, object, size));
+		return;
+	keep_numbers(keeper, object + HEAD, size - HEAD);
+	keep_names_of(keeper, object, size);
 	for (unsigned int i = 0; i <= 2; i++)
-		TRY(keep_names_of_tuple(structure, object + layout->names + WORD * i));
-	if (!view_word(&structure->view, object + layout->lines, &lines) ||
-	    !python_has_flag(&structure->view, lines, BYTES_FLAG) ||
-	    !view_word(&structure->view, lines + LENGTH, &length) || length > MOST_TEXT)
-		return NULL;
-	return keep(structure, lines + BYTES, length);
+		keep_names_of_tuple(keeper, object + layout->names + WORD * i);
+	if (!view_word(&keeper->view, object + layout->lines, &lines) ||
+	    !python_has_flag(&keeper->view, lines, BYTES_FLAG) ||
+	    !view_word(&keeper->view, lines + LENGTH, &length) || length > MOST_TEXT)
+		return;
+	keep_numbers(keeper, lines + BYTES, length);
 }
 
 /* A number that is the address of a block: such ints are references, too. */
-static bool is_address(struct structure *structure, uint64_t object)
+static bool is_address(struct keeper *keeper, uint64_t object)
 {
 	enum { DIGIT_BITS = 30 };
 	uint32_t digits[2];
 
-	return view_read(&structure->view, object + DIGITS, digits, sizeof(digits)) &&
-	       allocation_find(structure->python->space.index,
+	return view_read(&keeper->view, object + DIGITS, digits, sizeof(digits)) &&
+	       allocation_find(python_of(keeper)->space.index,
 			       (uint64_t)digits[1] << DIGIT_BITS | digits[0]) != NO_ALLOCATION;
 }
 
-static struct error *keep_text(struct structure *structure, uint64_t object)
+static void keep_string_head(struct keeper *keeper, uint64_t object)
 {
-	TRY(keep(structure, object + LENGTH, WORD));
-	return keep(structure, object + STATE, sizeof(uint32_t));
+	keep_numbers(keeper, object + LENGTH, WORD);
+	keep_numbers(keeper, object + STATE, sizeof(uint32_t));
 }
 
 /* The words that say how a string's characters stand; and these, where they are asked for. */
-static struct error *keep_string(struct structure *structure, uint64_t object)
+static void keep_string(struct keeper *keeper, uint64_t object)
 {
-	const struct structure_visitor *visitor = structure->visitor;
+	const struct structure_visitor *visitor = keeper->visitor;
 	struct python_text text;
 
-	TRY(keep_text(structure, object));
-	if (!visitor->text ||
-	    !python_find_text(&structure->view, structure->python->string_head, object, &text) ||
-	    text.length > UINT32_MAX)
-		return NULL;
-	return visitor->text(visitor->data, text.start, text.length * text.width);
+	keep_string_head(keeper, object);
+	if (!keeper->error && visitor->text &&
+	    python_find_text(&keeper->view, python_of(keeper)->string_head, object, &text) &&
+	    text.length <= UINT32_MAX)
+		keeper->error = visitor->text(visitor->data, text.start, text.length * text.width);
 }
 
 /* How much of an object of a builtin type, or derived from one, is structure: up to there. */
@@ -213,33 +200,35 @@ static bool has_names(const struct python_type *type)
 	return false;
 }
 
-static struct error *keep_object(struct structure *structure, const struct python_type *type,
-				 uint64_t object)
+static void keep_object(struct keeper *keeper, const struct python_type *type, uint64_t object)
 {
 	uint64_t end = end_of_structure(type);
 
-	TRY(keep(structure, object, WORD));
-	if (type->flags & TYPE_STRING)
-		return keep_string(structure, object);
-	if (type->flags & INT)
-		return is_address(structure, object) ? keep(structure, object + LENGTH, HEAD)
-						     : NULL;
-	if (type->kind == PYTHON_CODE)
-		return keep_code(structure, object, type->size);
-	TRY(keep_numbers(structure, object + HEAD, object + end));
-	if (type->kind == PYTHON_FRAME || type->kind == PYTHON_GENERATOR)
-		TRY(keep_halves(structure, type, object));
-	return has_names(type) ? keep_names_of(structure, object, type->size) : NULL;
+	keep_numbers(keeper, object, WORD);
+	if (type->flags & TYPE_STRING) {
+		keep_string(keeper, object);
+	} else if (type->flags & INT) {
+		if (is_address(keeper, object))
+			keep_numbers(keeper, object + LENGTH, HEAD);
+	} else if (type->kind == PYTHON_CODE) {
+		keep_code(keeper, object, type->size);
+	} else {
+		keep_indices(keeper, object + HEAD, object + end);
+		if (type->kind == PYTHON_FRAME || type->kind == PYTHON_GENERATOR)
+			keep_halves(keeper, type, object);
+		if (has_names(type))
+			keep_names_of(keeper, object, type->size);
+	}
 }
 
 /* True if the value of that key is the name of a class or module, or a part of it. */
-static bool is_own_name(struct structure *structure, uint64_t key)
+static bool is_own_name(struct keeper *keeper, uint64_t key)
 {
 	static const char *const keys[] = { "__module__", "__name__", "__qualname__" };
 	enum { MOST_KEY = 24 };
 	char text[MOST_KEY];
 
-	if (!python_read_text(&structure->view, structure->python->string_head, key, text,
+	if (!python_read_text(&keeper->view, python_of(keeper)->string_head, key, text,
 			      sizeof(text)))
 		return false;
 	for (size_t i = 0; i < COUNT_OF(keys); i++)
@@ -249,117 +238,103 @@ static bool is_own_name(struct structure *structure, uint64_t key)
 }
 
 /* The name that the word at place is the address of. */
-static struct error *keep_c_text(struct structure *structure, uint64_t place)
+static void keep_c_name_at(struct keeper *keeper, uint64_t place)
 {
-	enum { MOST_NAME = 200 };
-	uint64_t name, length = 0;
-	char byte;
+	enum { MOST_NAME = 201 };
+	uint64_t name;
 
-	if (!view_word(&structure->view, place, &name))
-		return NULL;
-	while (length < MOST_NAME && view_read(&structure->view, name + length, &byte, 1) && byte)
-		length++;
-	return structure->visitor->name(structure->visitor->data, name, length + 1);
+	if (view_word(&keeper->view, place, &name))
+		keep_c_text(keeper, name, MOST_NAME);
 }
 
 /* The head of a table, and its keys that are names; hashes are none of it. */
-static struct error *keep_keys(struct structure *structure, uint64_t table)
+static void keep_keys(struct keeper *keeper, uint64_t table)
 {
 	struct python_entries entries;
 	uint64_t key;
 
-	if (!python_find_entries(&structure->view, table, &entries))
-		return NULL;
-	TRY(keep(structure, table, KEYS_HEAD));
+	if (!python_find_entries(&keeper->view, table, &entries))
+		return;
+	keep_numbers(keeper, table, KEYS_HEAD);
 	for (uint64_t i = 0; i < entries.count; i++) {
 		uint64_t place = entries.first_key + i * entries.step;
 
-		if (!view_word(&structure->view, place, &key))
+		if (!view_word(&keeper->view, place, &key))
 			break;
-		TRY(keep_name(structure, key, true));
-		if (entries.step > WORD && is_own_name(structure, key))
-			TRY(keep_name_at(structure, place + WORD));
+		keep_string_name(keeper, key, true);
+		if (entries.step > WORD && is_own_name(keeper, key))
+			keep_name_at(keeper, place + WORD);
 	}
-	return NULL;
 }
 
 /* Keep struct PyMemberDef[]: | name | i32 type | offset | i32 flags | text |. */
-static struct error *keep_members(struct structure *structure, uint64_t type)
+static void keep_members(struct keeper *keeper, uint64_t type)
 {
 	enum { MEMBERS = 240, MEMBER = 40, MOST_MEMBERS = 1 << 10 };
 	uint64_t members, name;
 
-	if (!view_word(&structure->view, type + MEMBERS, &members) || !members)
-		return NULL;
+	if (!view_word(&keeper->view, type + MEMBERS, &members) || !members)
+		return;
 	for (uint64_t at = members; at < members + (uint64_t)MEMBER * MOST_MEMBERS; at += MEMBER) {
-		if (!view_word(&structure->view, at, &name) || !name)
+		if (!view_word(&keeper->view, at, &name) || !name)
 			break;
-		TRY(keep(structure, at + WORD, MEMBER - WORD));
-		TRY(keep_c_text(structure, at));
+		keep_numbers(keeper, at + WORD, MEMBER - WORD);
+		keep_c_name_at(keeper, at);
 	}
-	return NULL;
 }
 
-static struct error *keep_type(struct structure *structure, const struct python_type *type)
+static void keep_type(struct keeper *keeper, const struct python_type *type)
 {
 	enum { NAME = 24, TYPE_END = 416, MORE = 128 };
 
-	TRY(keep(structure, type->address, TYPE_END));
+	keep_numbers(keeper, type->address, TYPE_END);
 	if (type->flags & TYPE_HEAP)
-		TRY(keep_names_of(structure, type->address, TYPE_END + MORE));
-	TRY(keep_members(structure, type->address));
-	return keep_c_text(structure, type->address + NAME);
+		keep_names_of(keeper, type->address, TYPE_END + MORE);
+	keep_members(keeper, type->address);
+	keep_c_name_at(keeper, type->address + NAME);
 }
 
-static struct error *keep_by_mark(struct structure *structure, allocation_id id)
+static void keep_by_mark(struct keeper *keeper, allocation_id id)
 {
-	const struct allocation_index *index = structure->python->space.index;
+	const struct allocation_index *index = python_of(keeper)->space.index;
 	struct memory_range range = { allocation_start(index, id),
 				      allocation_start(index, id) + allocation_size(index, id) };
-	uint32_t mark = python_number_of(structure->python, id);
-	const struct python_type *type = python_type_of(structure->python, id);
+	uint32_t mark = python_number_of(python_of(keeper), id);
+	const struct python_type *type = python_type_of(python_of(keeper), id);
 
 	if (type) {
-		uint64_t object = python_object_at(structure->python, id);
+		uint64_t object = python_object_at(python_of(keeper), id);
 
 		if (object > range.start)
-			TRY(keep(structure, range.start, object - range.start));
-		return keep_object(structure, type, object);
+			keep_numbers(keeper, range.start, object - range.start);
+		keep_object(keeper, type, object);
+	} else if (mark == PYTHON_KEYS) {
+		keep_keys(keeper, range.start);
+	} else if (mark == PYTHON_DEAD && python_blocks_are_free_keys(&keeper->view, range, 1)) {
+		keep_numbers(keeper, range.start, KEYS_HEAD);
+	} else if (mark > PYTHON_VALUES) { /* their order */
+		keep_numbers(keeper, range.start, WORD * (uint64_t)(mark - PYTHON_VALUES));
 	}
-	if (mark == PYTHON_KEYS)
-		return keep_keys(structure, range.start);
-	if (mark == PYTHON_DEAD && python_blocks_are_free_keys(&structure->view, range, 1))
-		return keep(structure, range.start, KEYS_HEAD);
-	if (mark > PYTHON_VALUES) /* their order */
-		return keep(structure, range.start, WORD * (uint64_t)(mark - PYTHON_VALUES));
-	return NULL;
-}
-
-static struct error *visit_heap(struct structure *structure)
-{
-	const struct allocation_index *index = structure->python->space.index;
-
-	bitmap_for_each(id, allocation_used(index))
-		TRY(keep_by_mark(structure, (allocation_id)id));
-	return NULL;
 }
 
 struct error *python_visit_structure(struct object_space *space,
 				     const struct structure_visitor *visitor)
 {
 	struct python *python = (struct python *)space;
-	struct structure structure = { python, visitor, { space->image } };
+	struct keeper keeper = { visitor, { space->image }, NULL, space };
 	uint32_t module;
 
 	TRY(python_learn_types(python, &module));
 	array_for_each(type, &python->types.list)
-		TRY(keep_type(&structure, type));
-	TRY(visit_heap(&structure));
+		keep_type(&keeper, type);
+	bitmap_for_each(id, allocation_used(space->index))
+		keep_by_mark(&keeper, (allocation_id)id);
 	array_for_each(constant, &python->constants)
-		TRY(keep_object(&structure, &python->types.list.items[constant->type],
-				constant->range.start));
+		keep_object(&keeper, &python->types.list.items[constant->type],
+			    constant->range.start);
 	array_for_each(chunk, &python->chunks)
-		TRY(keep(&structure, chunk->start, chunk->end - chunk->start));
+		keep_numbers(&keeper, chunk->start, chunk->end - chunk->start);
+	TRY(keeper.error);
 	TRY(python_collector_visit_structure(&space->context, visitor));
 	return python_frames_visit_structure(&python->threads, &python->types, space->program,
 					     visitor);
