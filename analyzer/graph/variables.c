@@ -313,7 +313,7 @@ static struct error *add_language(struct finder *finder, struct object_space *sp
 	if (!runtime->links->find_locals)
 		return NULL;
 	bitmap_copy(&locals, &globals);
-	TRY(runtime->links->find_locals(space, &locals));
+	TRY(object_find_locals(space, &locals));
 	bitmap_minus(&locals, &globals);
 	return add_locals(finder, space, &locals);
 }

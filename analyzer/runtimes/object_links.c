@@ -20,24 +20,54 @@ allocation_id object_find(const struct object_space *space, uint64_t target)
 		       : NO_ALLOCATION;
 }
 
+static struct error *find_names(struct object_space *space, struct bitmap *ret,
+				struct error *(*find)(struct object_naming *naming))
+{
+	struct object_naming naming = { space, { space->image }, ret };
+	struct error *error = find(&naming);
+
+	return error_first(error, naming.error);
+}
+
 struct error *object_find_globals(struct object_space *space, struct bitmap *ret)
 {
 	space->names.count = 0;
 	space->steps.left = space->image->size; /* eight for each word */
-	return space->runtime->links->find_globals(space, ret);
+	return find_names(space, ret, space->runtime->links->find_globals);
 }
 
-struct error *object_name(struct object_space *space, struct bitmap *named, uint64_t target,
-			  const char *format, ...)
+struct error *object_find_locals(struct object_space *space, struct bitmap *ret)
 {
+	return space->runtime->links->find_locals
+		       ? find_names(space, ret, space->runtime->links->find_locals)
+		       : NULL;
+}
+
+void object_name(struct object_naming *naming, uint64_t target, const char *format, ...)
+{
+	struct object_space *space = naming->space;
 	struct object_name name = { .id = object_find(space, target) };
 
-	if (name.id == NO_ALLOCATION || bitmap_get(named, name.id))
-		return NULL;
+	if (naming->error || name.id == NO_ALLOCATION || bitmap_get(naming->named, name.id))
+		return;
 	name.text = name_pool_keep(&space->texts, FORMATTED(format));
-	TRY_MEMORY(name.text);
-	bitmap_set(named, name.id);
-	return array_append(&space->names, name);
+	bitmap_set(naming->named, name.id);
+	naming->error = name.text ? array_append(&space->names, name) : &error_no_memory;
+}
+
+void object_name_frame(void *data, const struct runtime_frame *frame)
+{
+	struct object_naming *naming = data;
+
+	snprintf(naming->scope, sizeof(naming->scope), "%s",
+		 frame->function ? frame->function : "?");
+}
+
+void object_name_local(void *data, const struct runtime_local *local)
+{
+	struct object_naming *naming = data;
+
+	object_name(naming, local->address, "%s.<locals>.%s", naming->scope, local->name);
 }
 
 struct object_walk object_walk_begin(struct object_space *space, object_link_visitor *visit,

@@ -101,12 +101,26 @@ uint64_t object_target(const struct object_space *space, allocation_id id);
 /* The object that links have as target; NO_ALLOCATION: there is none. */
 allocation_id object_find(const struct object_space *space, uint64_t target);
 
-/* Find the objects that have names of their own, which last; see the slots. */
+/* Find the objects that have names of their own, which last, and others; see the slots. */
 struct error *object_find_globals(struct object_space *space, struct bitmap *ret);
+struct error *object_find_locals(struct object_space *space, struct bitmap *ret);
+
+/* Names objects until there is an error. */
+struct object_naming {
+	struct object_space *space;
+	struct view view;
+	struct bitmap *named;
+	struct error *error;
+	char scope[2 * OBJECT_MOST_NAME]; /* the language's own: what the next names are in */
+};
 
 /* Name the object that links have as target, unless it has a name, and set it in named. */
-struct error *object_name(struct object_space *space, struct bitmap *named, uint64_t target,
-			  const char *format, ...) __attribute__((format(printf, 4, 5)));
+void object_name(struct object_naming *naming, uint64_t target, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Visitors of a frame and its variables, which are named "function.<locals>.variable". */
+void object_name_frame(void *data, const struct runtime_frame *frame);
+void object_name_local(void *data, const struct runtime_local *local);
 
 /*
  * The word at place refers to the object; 0: several words together do. What is_link() says of that

@@ -59,8 +59,7 @@ static struct error *search_from(struct search *search, struct object_space *spa
 {
 	TRY(object_find_globals(space, names));
 	TRY(begin_at(search, names));
-	if (space->runtime->links->find_locals)
-		TRY(space->runtime->links->find_locals(space, names));
+	TRY(object_find_locals(space, names));
 	TRY(begin_at(search, names));
 	for (size_t i = 0; i < search->queue.count; i++) {
 		search->source = search->queue.items[i];

@@ -144,6 +144,7 @@ typedef struct error *object_code_visitor(void *data, const struct object_code *
 /* A step from an object to another, and what walks and writes such, see object_links.h. */
 struct object_link;
 struct object_walk;
+struct object_naming;
 struct object_path;
 struct object_step;
 struct object_value; /* see object_values.h */
@@ -257,15 +258,15 @@ struct runtime_calls {
 /* How programs get from object to object, by names and links: see object_links.h. */
 struct runtime_links {
 	/*
-	 * Add the objects to ret that programs reach by a name alone that lasts: modules,
-	 * global variables. Called only if has_objects.
+	 * Name the objects that programs reach by a name alone that lasts: modules, global
+	 * variables. Called only if has_objects.
 	 */
-	struct error *(*find_globals)(struct object_space *space, struct bitmap *ret);
+	struct error *(*find_globals)(struct object_naming *naming);
 	/*
-	 * Optional, called behind find_globals() with what that found: add those that only
+	 * Optional, called behind find_globals() with what that found: name those that only
 	 * variables of running functions refer to.
 	 */
-	struct error *(*find_locals)(struct object_space *space, struct bitmap *ret);
+	struct error *(*find_locals)(struct object_naming *naming);
 	/*
 	 * Walk the links of an object, also by way of blocks that it has for itself, some perhaps
 	 * twice.
@@ -477,6 +478,8 @@ static inline uint64_t object_class_of(const struct object_space *space, allocat
 /* The name of the class of that number; NULL if memory is short. */
 const char *object_class_name(struct object_space *space, uint64_t number,
 			      enum class_name_kind *ret_kind);
+/* Likewise of the object's class. */
+const char *object_class_name_at(struct object_space *space, allocation_id id);
 
 /*
  * Declare the functions of the slots of a contract that a language in several files fills:

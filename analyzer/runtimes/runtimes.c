@@ -575,6 +575,13 @@ const char *object_class_name(struct object_space *space, uint64_t number,
 	return class->name;
 }
 
+const char *object_class_name_at(struct object_space *space, allocation_id id)
+{
+	enum class_name_kind kind;
+
+	return object_class_name(space, object_class_of(space, id), &kind);
+}
+
 const char *runtimes_class_name(const struct runtimes *list, uint64_t number,
 				enum class_name_kind *ret_kind)
 {

@@ -227,13 +227,9 @@ static void get_target(struct sql_cursor *base, sqlite3_context *context)
 static void get_class(struct sql_cursor *base, sqlite3_context *context)
 {
 	allocation_id target = item_at(base)->target;
-	enum class_name_kind kind;
-	const char *name =
-		target == NO_ALLOCATION
-			? read_value(base)->class_name
-			: object_class_name(((struct cursor *)base)->space,
-					    object_class_of(((struct cursor *)base)->space, target),
-					    &kind);
+	const char *name = target == NO_ALLOCATION
+				   ? read_value(base)->class_name
+				   : object_class_name_at(((struct cursor *)base)->space, target);
 
 	if (name)
 		sql_result_escaped(context, name);

@@ -228,7 +228,6 @@ static void visit_local(struct reading *reading, const char *name, uint64_t plac
 	char text[MOST_TEXT] = "", quoted[MOST_TEXT + 2];
 	struct runtime_local local = { .name = name, .address = place };
 	struct lua_value value;
-	enum class_name_kind kind;
 	allocation_id id;
 
 	if (!lua_read_value(reading->lua, &reading->view, place, &value))
@@ -241,7 +240,7 @@ static void visit_local(struct reading *reading, const char *name, uint64_t plac
 		if (id == NO_ALLOCATION || !object_class_of(space, id))
 			return;
 		local.address = value.word;
-		local.class_name = object_class_name(space, object_class_of(space, id), &kind);
+		local.class_name = object_class_name_at(space, id);
 		if (lua_read_text(reading->lua, &reading->view, value.word, text, sizeof(text))) {
 			snprintf(quoted, sizeof(quoted), "\"%s\"", text);
 			local.value = quoted;

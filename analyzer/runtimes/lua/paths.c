@@ -246,57 +246,47 @@ bool lua_tell_step(struct object_path *path, const struct object_link *link)
 	return true;
 }
 
-struct error *lua_find_globals(struct object_space *space, struct bitmap *ret)
+struct error *lua_find_globals(struct object_naming *naming)
 {
 	static const char *const types[] = { "nil", "true", "io.stdout", "1", "''" };
-	struct lua *lua = (struct lua *)space;
-	struct view view = { space->image };
+	struct lua *lua = (struct lua *)naming->space;
+	struct view *view = &naming->view;
 
-	lua->steps.left = space->image->size;
+	lua->steps.left = naming->space->image->size;
 	for (size_t i = 0; i < lua->states.count; i++) {
-		uint64_t state = lua->states.items[i], registry = lua_registry(lua, &view, state);
+		uint64_t state = lua->states.items[i], registry = lua_registry(lua, view, state);
 		uint64_t metatables = lua_global(lua, state) + lua->layout->global.metatables;
 
-		TRY(object_name(space, ret, lua_globals(lua, &view, state), "_G"));
-		TRY(object_name(space, ret, lua_get(lua, &view, registry, "_LOADED", &lua->steps),
-				"package.loaded"));
-		TRY(object_name(space, ret, registry, "registry"));
+		object_name(naming, lua_globals(lua, view, state), "_G");
+		object_name(naming, lua_get(lua, view, registry, "_LOADED", &lua->steps),
+			    "package.loaded");
+		object_name(naming, registry, "registry");
 		for (size_t type = 0; lua->layout->global.metatables && type < COUNT_OF(types);
 		     type++)
-			TRY(object_name(space, ret, lua_word(&view, metatables + type * LUA_WORD),
-					"getmetatable(%s)", types[type]));
+			object_name(naming, lua_word(view, metatables + type * LUA_WORD),
+				    "getmetatable(%s)", types[type]);
 	}
 	return NULL;
 }
 
-struct gathering {
-	struct lua *lua;
-	struct view view;
-	struct bitmap *names;
-	struct error *error;
-};
-
 static bool name_local(void *data, const char *function, const char *name, uint64_t place)
 {
-	struct gathering *gathering = data;
+	struct object_naming *naming = data;
 	struct lua_value value;
 
 	if (strcmp(function, "?") != 0 &&
-	    lua_read_value(gathering->lua, &gathering->view, place, &value) &&
+	    lua_read_value((struct lua *)naming->space, &naming->view, place, &value) &&
 	    lua_is_object(&value))
-		gathering->error =
-			object_name(&gathering->lua->space, gathering->names, value.word,
-				    name && !name[0] ? "%s" : "%s(): %s", function, name);
-	return gathering->error != NULL;
+		object_name(naming, value.word, name && !name[0] ? "%s" : "%s(): %s", function,
+			    name);
+	return naming->error != NULL;
 }
 
-struct error *lua_find_locals(struct object_space *space, struct bitmap *ret)
+struct error *lua_find_locals(struct object_naming *naming)
 {
-	struct lua *lua = (struct lua *)space;
-	struct gathering gathering = { lua, { space->image }, ret, NULL };
+	struct lua *lua = (struct lua *)naming->space;
 
-	for (size_t i = 0; i < lua->states.count && !gathering.error; i++)
-		lua_visit_locals(lua, &gathering.view, lua->states.items[i], false, name_local,
-				 &gathering);
-	return gathering.error;
+	array_for_each(state, &lua->states)
+		lua_visit_locals(lua, &naming->view, *state, false, name_local, naming);
+	return NULL;
 }

@@ -70,7 +70,6 @@ bool node_read_value(struct object_space *space, struct view *view, const struct
 	const struct node *node = (const struct node *)space;
 	struct v8_reader reader = { *view, &node->parts->layout, 0, 0 };
 	allocation_id id = object_find(space, link->target);
-	enum class_name_kind kind;
 	struct v8_map map;
 	double real;
 
@@ -82,7 +81,7 @@ bool node_read_value(struct object_space *space, struct view *view, const struct
 	if (!v8_map_of(&reader, link->target, &map))
 		return false;
 	if (id != NO_ALLOCATION)
-		ret->class_name = object_class_name(space, object_class_of(space, id), &kind);
+		ret->class_name = object_class_name_at(space, id);
 	if (map.type < reader.layout->first_string_end) {
 		ret->class_name = ret->class_name ? ret->class_name : "(string)";
 		read_text(&reader, link->target, ret);

@@ -507,18 +507,19 @@ static size_t find_heap(const struct node *node, uint64_t address, size_t *ret_c
 }
 
 /* Name an object of which each heap has one. */
-static struct error *name_of_heap(struct node *node, struct bitmap *names, uint64_t target,
-				  const char *text)
+static void name_of_heap(struct object_naming *naming, uint64_t target, const char *text)
 {
+	const struct node *node = (const struct node *)naming->space;
 	size_t count, number = find_heap(node, target - V8_STRONG, &count);
 
-	return count > 1 ? object_name(&node->space, names, target, "%s (heap %zu)", text, number)
-			 : object_name(&node->space, names, target, "%s", text);
+	if (count > 1)
+		object_name(naming, target, "%s (heap %zu)", text, number);
+	else
+		object_name(naming, target, "%s", text);
 }
 
 /* The scope of a script has none around it but that of all. */
-static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t function,
-				  struct bitmap *names)
+static void name_scope(struct object_naming *naming, struct walk *walk, uint64_t function)
 {
 	char file[NODE_MOST_NAME];
 	uint64_t shared, context, outer, none;
@@ -528,34 +529,33 @@ static struct error *gather_scope(struct node *node, struct walk *walk, uint64_t
 	    !find_context(walk, function + walk->reader.layout->context, &context) ||
 	    !find_context(walk, context + ITEMS + V8_WORD, &outer) ||
 	    find_context(walk, outer + ITEMS + V8_WORD, &none))
-		return NULL;
-	id = object_find(&node->space, context + V8_STRONG);
-	if (id == NO_ALLOCATION || bitmap_get(names, id) ||
-	    !read_file(walk, shared, file, sizeof(file)))
-		return NULL;
-	return name_of_heap(node, names, context + V8_STRONG, file);
+		return;
+	id = object_find(naming->space, context + V8_STRONG);
+	if (id != NO_ALLOCATION && !bitmap_get(naming->named, id) &&
+	    read_file(walk, shared, file, sizeof(file)))
+		name_of_heap(naming, context + V8_STRONG, file);
 }
 
-struct error *node_find_globals(struct object_space *space, struct bitmap *ret)
+struct error *node_find_globals(struct object_naming *naming)
 {
-	struct node *node = (struct node *)space;
+	struct object_space *space = naming->space;
 	struct walk walk = walk_all(space);
 	size_t hint = 0;
 
-	for (size_t i = 0; i < allocation_count(node->space.index); i++) {
+	for (size_t i = 0; i < allocation_count(space->index) && !naming->error; i++) {
 		struct v8_map map;
 		uint64_t start;
 
-		if (!object_class_of(&node->space, (allocation_id)i))
+		if (!object_class_of(space, (allocation_id)i))
 			continue;
-		start = allocation_range_near(node->space.index, (allocation_id)i, &hint).start;
+		start = allocation_range_near(space->index, (allocation_id)i, &hint).start;
 		if (!v8_map_of(&walk.reader, start + V8_STRONG, &map) ||
-		    !v8_is_script(&node->parts->layout, map.type))
+		    !v8_is_script(walk.reader.layout, map.type))
 			continue;
-		if (map.type == node->parts->layout.global_type)
-			TRY(name_of_heap(node, ret, start + V8_STRONG, "globalThis"));
+		if (map.type == walk.reader.layout->global_type)
+			name_of_heap(naming, start + V8_STRONG, "globalThis");
 		else
-			TRY(gather_scope(node, &walk, start, ret));
+			name_scope(naming, &walk, start);
 	}
 	return NULL;
 }

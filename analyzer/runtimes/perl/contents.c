@@ -50,7 +50,6 @@ uint64_t perl_referent(struct object_space *space, struct view *view,
 bool perl_read_value(struct object_space *space, struct view *view, const struct object_link *link,
 		     struct object_value *ret)
 {
-	enum class_name_kind kind;
 	struct perl_head head;
 	uint64_t count;
 	allocation_id id = perl_find_head((struct perl *)space, link->target);
@@ -58,7 +57,7 @@ bool perl_read_value(struct object_space *space, struct view *view, const struct
 
 	if (id == NO_ALLOCATION || !perl_read_head(view, link->target, &head))
 		return false;
-	ret->class_name = object_class_name(space, object_class_of(space, id), &kind);
+	ret->class_name = object_class_name_at(space, id);
 	type = perl_type(&head);
 	if (type > PERL_NULL && type <= PERL_PVMG && type != PERL_INVLIST)
 		read_scalar(view, &head, ret);

@@ -50,7 +50,6 @@ struct error *perl_find_exception(struct object_space *space, uint32_t thread,
 	struct view view = { space->image };
 	uint64_t value;
 	struct perl_head head, object;
-	enum class_name_kind kind;
 
 	if (thread != 0 || perl->interpreters.count != 1)
 		return NULL;
@@ -62,7 +61,7 @@ struct error *perl_find_exception(struct object_space *space, uint32_t thread,
 		allocation_id id = perl_find_head(perl, head.value);
 
 		ret->state = "the last eval failed with";
-		ret->class_name = object_class_name(space, object_class_of(space, id), &kind);
+		ret->class_name = object_class_name_at(space, id);
 		TRY_MEMORY(ret->class_name);
 	} else if (!(head.flags & PERL_ROK) && (head.flags & PERL_POK) &&
 		   perl_type(&head) >= PERL_PV && perl_type(&head) <= PERL_PVLV) {

@@ -69,14 +69,10 @@ static void tell_value(struct reading *reading, uint64_t address, char *ret, siz
 			snprintf(ret, size, "%" PRIu64 " key%s", word, word == 1 ? "" : "s");
 	} else if (head.flags & PERL_ROK) {
 		allocation_id id = perl_find_head(reading->perl, head.value);
-		enum class_name_kind kind;
 
 		if (id != NO_ALLOCATION)
 			snprintf(ret, size, "%s at %#" PRIx64,
-				 object_class_name(&reading->perl->space,
-						   object_class_of(&reading->perl->space, id),
-						   &kind),
-				 head.value);
+				 object_class_name_at(&reading->perl->space, id), head.value);
 	} else if ((head.flags & PERL_POK) && perl_type(&head) >= PERL_PV &&
 		   perl_type(&head) <= PERL_PVLV && !(head.flags & PERL_GLOB)) {
 		tell_string(reading, &head, ret, size);
@@ -91,13 +87,10 @@ static bool visit_local(void *data, const struct object_link *link)
 	struct perl *perl = reading->perl;
 	char name[MOST_VALUE], text[MOST_VALUE];
 	struct runtime_local local = { .name = name, .address = link->target };
-	enum class_name_kind kind;
 
 	if (!read_text(&reading->view, link->which, name, sizeof(name)))
 		return false;
-	local.class_name = object_class_name(
-		&perl->space, object_class_of(&perl->space, perl_find_head(perl, link->target)),
-		&kind);
+	local.class_name = object_class_name_at(&perl->space, perl_find_head(perl, link->target));
 	tell_value(reading, link->target, text, sizeof(text));
 	local.value = text[0] ? text : NULL;
 	if (!local.class_name)

@@ -124,23 +124,19 @@ bool perl_tell_step(struct object_path *path, const struct object_link *link)
 	return true;
 }
 
-/* Collects named values. */
+/* Names values; the scope is a package. */
 struct gathering {
+	struct object_naming *naming;
 	struct perl *perl;
-	struct view view;
-	struct bitmap *names;
-	char package[PERL_MOST_NAME];
 	char key[PERL_MOST_NAME];
-	struct error *error;
 };
 
-static void gather(struct gathering *gathering, uint64_t address, const char *before, char sigil,
-		   const char *package, const char *name)
+static void gather(struct gathering *gathering, uint64_t address, char sigil)
 {
-	if (!gathering->error)
-		gathering->error = object_name(&gathering->perl->space, gathering->names, address,
-					       "%s%c%s%s%s", before, sigil, package,
-					       package[0] ? "::" : "", name);
+	const char *package = gathering->naming->scope;
+
+	object_name(gathering->naming, address, "%c%s%s%s", sigil, package, package[0] ? "::" : "",
+		    gathering->key);
 }
 
 static bool gather_slot(void *data, const struct object_link *link)
@@ -155,8 +151,8 @@ static bool gather_slot(void *data, const struct object_link *link)
 	/* Packages are hashes, too. */
 	if (sigil == '%' && length > 2 && strcmp(gathering->key + length - 2, "::") == 0)
 		return false;
-	gather(gathering, link->target, "", sigil, gathering->package, gathering->key);
-	return gathering->error != NULL;
+	gather(gathering, link->target, sigil);
+	return gathering->naming->error != NULL;
 }
 
 /* Instead of a glob, a package has a reference to a subroutine of which nothing else is known. */
@@ -164,9 +160,10 @@ static void gather_code(struct gathering *gathering, uint64_t reference)
 {
 	struct perl_head head, code;
 
-	if (perl_read_head(&gathering->view, reference, &head) && (head.flags & PERL_ROK) &&
-	    perl_read_head(&gathering->view, head.value, &code) && perl_type(&code) == PERL_PVCV)
-		gather(gathering, head.value, "", '&', gathering->package, gathering->key);
+	if (perl_read_head(&gathering->naming->view, reference, &head) && (head.flags & PERL_ROK) &&
+	    perl_read_head(&gathering->naming->view, head.value, &code) &&
+	    perl_type(&code) == PERL_PVCV)
+		gather(gathering, head.value, '&');
 }
 
 static bool gather_glob(void *data, const struct object_link *link)
@@ -174,13 +171,14 @@ static bool gather_glob(void *data, const struct object_link *link)
 	struct gathering *gathering = data;
 	struct object_walk walk;
 
-	if (!perl_read_key(&gathering->view, link->which, gathering->key, sizeof(gathering->key)) ||
+	if (!perl_read_key(&gathering->naming->view, link->which, gathering->key,
+			   sizeof(gathering->key)) ||
 	    text_run(gathering->key, strlen(gathering->key)) != strlen(gathering->key))
 		return false;
 	walk = object_walk_begin(&gathering->perl->space, gather_slot, gathering);
 	perl_walk_slots(&walk, link->target);
 	gather_code(gathering, link->target);
-	return gathering->error != NULL;
+	return gathering->naming->error != NULL;
 }
 
 static void gather_packages(struct gathering *gathering)
@@ -191,15 +189,15 @@ static void gather_packages(struct gathering *gathering)
 	struct perl_head head;
 
 	walk.steps = perl->space.steps;
-	for (size_t i = 0; i < perl->parts.count && !gathering->error; i++) {
+	for (size_t i = 0; i < perl->parts.count && !gathering->naming->error; i++) {
 		uint64_t address;
 
 		if (object_classes_get(&perl->space.classes, (allocation_id)i) != stash + 1)
 			continue;
 		address = allocation_start(perl->space.index, (allocation_id)i);
 		if (perl_read_head(&walk.view, address, &head) &&
-		    perl_read_package(perl, &gathering->view, address, gathering->package,
-				      sizeof(gathering->package)))
+		    perl_read_package(perl, &gathering->naming->view, address,
+				      gathering->naming->scope, sizeof(gathering->naming->scope)))
 			perl_walk_entries(&walk, &head);
 	}
 }
@@ -210,9 +208,9 @@ static bool gather_variable(void *data, const struct object_link *link)
 	struct gathering *gathering = data;
 	char name[MOST_TEXT];
 
-	if (read_name(&gathering->view, link->which, name, sizeof(name)))
-		gather(gathering, link->target, gathering->key, name[0], "", name + 1);
-	return gathering->error != NULL;
+	if (read_name(&gathering->naming->view, link->which, name, sizeof(name)))
+		object_name(gathering->naming, link->target, "%s%s", gathering->key, name);
+	return gathering->naming->error != NULL;
 }
 
 static void gather_call(void *data, const struct perl_call *call)
@@ -228,37 +226,32 @@ static void gather_call(void *data, const struct perl_call *call)
 }
 
 /* The table of the keys that hashes share (PL_strtab). No program gets there. */
-static void gather_shared_keys(struct gathering *gathering)
+static void name_shared_keys(struct object_naming *naming)
 {
-	const struct perl *perl = gathering->perl;
+	const struct perl *perl = (const struct perl *)naming->space;
 
-	for (size_t i = 0; i < perl->parts.count; i++) {
-		allocation_id table = perl->links.items[i];
-
-		if (!gathering->error && perl->parts.items[i] == PART_SHARED_KEY &&
-		    table != NO_ALLOCATION && !bitmap_get(gathering->names, table))
-			gathering->error = object_name(&gathering->perl->space, gathering->names,
-						       allocation_start(perl->space.index, table),
-						       "<shared keys>");
-	}
+	for (size_t i = 0; i < perl->parts.count; i++)
+		if (perl->parts.items[i] == PART_SHARED_KEY &&
+		    perl->links.items[i] != NO_ALLOCATION)
+			object_name(naming,
+				    allocation_start(perl->space.index, perl->links.items[i]),
+				    "<shared keys>");
 }
 
-struct error *perl_find_globals(struct object_space *space, struct bitmap *ret)
+struct error *perl_find_globals(struct object_naming *naming)
 {
-	struct perl *perl = (struct perl *)space;
-	struct gathering gathering = { perl, { perl->space.image }, ret, "", "", NULL };
+	struct gathering gathering = { naming, (struct perl *)naming->space, "" };
 
 	gather_packages(&gathering);
-	gather_shared_keys(&gathering);
-	return gathering.error;
+	name_shared_keys(naming);
+	return NULL;
 }
 
-struct error *perl_find_locals(struct object_space *space, struct bitmap *ret)
+struct error *perl_find_locals(struct object_naming *naming)
 {
-	struct perl *perl = (struct perl *)space;
-	struct gathering gathering = { perl, { perl->space.image }, ret, "", "", NULL };
+	struct gathering gathering = { naming, (struct perl *)naming->space, "" };
 
-	array_for_each(interpreter, &perl->interpreters)
-		perl_visit_calls(perl, interpreter, gather_call, &gathering);
-	return gathering.error;
+	array_for_each(interpreter, &gathering.perl->interpreters)
+		perl_visit_calls(gathering.perl, interpreter, gather_call, &gathering);
+	return NULL;
 }

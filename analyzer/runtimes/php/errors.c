@@ -291,7 +291,6 @@ struct error *php_find_exception(struct object_space *space, uint32_t thread,
 {
 	struct php *php = (struct php *)space;
 	struct search search = { .php = php, .view = { space->image } };
-	enum class_name_kind kind;
 	allocation_id id;
 
 	if (!php->engine.layout || !php_runs_in(php, thread))
@@ -301,7 +300,7 @@ struct error *php_find_exception(struct object_space *space, uint32_t thread,
 	if (!search.exception || id == NO_ALLOCATION || !object_class_of(space, id))
 		return NULL;
 	ret->state = search.state;
-	ret->class_name = object_class_name(space, object_class_of(space, id), &kind);
+	ret->class_name = object_class_name_at(space, id);
 	TRY_MEMORY(ret->class_name);
 	read_message(&search, ret);
 	visit_place(&search, visitor);

@@ -192,13 +192,7 @@ const char *php_tell_value(struct php *php, struct view *view, const struct php_
 				 array.count == 1 ? "" : "s");
 		return "array";
 	case TYPE_OBJECT:
-		if (id != NO_ALLOCATION) {
-			enum class_name_kind kind;
-
-			return object_class_name(&php->space, object_class_of(&php->space, id),
-						 &kind);
-		}
-		return "object";
+		return id == NO_ALLOCATION ? "object" : object_class_name_at(&php->space, id);
 	default:
 		return value->type == TYPE_RESOURCE ? "resource"
 		       : value->type >= PHP_POINTER ? "pointer"

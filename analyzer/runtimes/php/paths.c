@@ -331,26 +331,28 @@ bool php_tell_step(struct object_path *path, const struct object_link *link)
 	return true;
 }
 
-/* Collects named values. */
+/* Names values. */
 struct gathering {
+	struct object_naming *naming;
 	struct php *php;
-	struct view view;
-	struct bitmap *names;
-	char before[3 * MOST_TEXT]; /* the name: what it is of */
-	uint64_t statics;	    /* of the class */
+	uint64_t statics; /* of the class */
 	uint32_t count;
-	struct error *error;
 };
+
+static struct gathering gathering_begin(struct object_naming *naming, const char *scope)
+{
+	snprintf(naming->scope, sizeof(naming->scope), "%s", scope);
+	return (struct gathering){ naming, (struct php *)naming->space };
+}
 
 static void gather(struct gathering *gathering, uint64_t place, const char *name)
 {
-	struct php *php = gathering->php;
+	struct object_naming *naming = gathering->naming;
 	struct php_value value;
 
-	if (!gathering->error && php_read_value(php, &gathering->view, place, &value) &&
-	    php_find_value(php, &value) != NO_ALLOCATION)
-		gathering->error = object_name(&php->space, gathering->names, value.word, "%s%s",
-					       gathering->before, name);
+	if (php_read_value(gathering->php, &naming->view, place, &value) &&
+	    php_find_value(gathering->php, &value) != NO_ALLOCATION)
+		object_name(naming, value.word, "%s%s", naming->scope, name);
 }
 
 /* Variables and constants, which are named by their keys. */
@@ -359,9 +361,9 @@ static bool gather_item(void *data, const struct php_item *item)
 	struct gathering *gathering = data;
 	char name[MOST_TEXT];
 
-	if (item->key && php_read_text(&gathering->view, item->key, name, sizeof(name)))
+	if (item->key && php_read_text(&gathering->naming->view, item->key, name, sizeof(name)))
 		gather(gathering, item->place, name);
-	return gathering->error != NULL;
+	return gathering->naming->error != NULL;
 }
 
 /* A path to the constant's value begins with its name. */
@@ -370,7 +372,7 @@ static bool gather_constant(void *data, const struct php_item *item)
 	struct gathering *gathering = data;
 	struct php_item constant = *item;
 
-	return view_word(&gathering->view, item->place, &constant.place) &&
+	return view_word(&gathering->naming->view, item->place, &constant.place) &&
 	       gather_item(gathering, &constant);
 }
 
@@ -379,11 +381,11 @@ static bool gather_static(void *data, const struct php_item *item)
 	struct gathering *gathering = data;
 	struct php_member member;
 
-	if (php_read_member(&gathering->view, item, &member) && (member.flags & MEMBER_IS_STATIC) &&
-	    member.offset < gathering->count)
+	if (php_read_member(&gathering->naming->view, item, &member) &&
+	    (member.flags & MEMBER_IS_STATIC) && member.offset < gathering->count)
 		gather(gathering, gathering->statics + (uint64_t)PHP_VALUE * member.offset,
 		       member.name);
-	return gathering->error != NULL;
+	return gathering->naming->error != NULL;
 }
 
 /* Variables that a function keeps. */
@@ -394,23 +396,24 @@ static bool gather_kept(void *data, const struct php_item *item)
 	char name[2 * MOST_TEXT];
 	uint64_t address;
 
-	if (!view_word(&gathering->view, item->place, &address) ||
-	    !php_read_function(gathering->php, &gathering->view, address, &function) ||
+	if (!view_word(&gathering->naming->view, item->place, &address) ||
+	    !php_read_function(gathering->php, &gathering->naming->view, address, &function) ||
 	    !function.is_compiled || !function.statics)
 		return false;
-	php_tell_function(&gathering->view, &function, name, sizeof(name));
-	snprintf(gathering->before, sizeof(gathering->before), "%s(): static $", name);
-	php_visit_items(gathering->php, &gathering->view,
-			php_follow(gathering->php, &gathering->view, function.statics), gather_item,
-			gathering);
-	return gathering->error != NULL;
+	php_tell_function(&gathering->naming->view, &function, name, sizeof(name));
+	snprintf(gathering->naming->scope, sizeof(gathering->naming->scope), "%s(): static $",
+		 name);
+	php_visit_items(gathering->php, &gathering->naming->view,
+			php_follow(gathering->php, &gathering->naming->view, function.statics),
+			gather_item, gathering);
+	return gathering->naming->error != NULL;
 }
 
 static bool gather_class(void *data, const struct php_item *item)
 {
 	struct gathering *gathering = data;
 	struct php *php = gathering->php;
-	struct view *view = &gathering->view;
+	struct view *view = &gathering->naming->view;
 	char name[MOST_TEXT];
 	uint64_t class, text;
 
@@ -418,13 +421,13 @@ static bool gather_class(void *data, const struct php_item *item)
 	    !view_word(view, class + WORD, &text) || !php_read_text(view, text, name, sizeof(name)))
 		return false;
 	gathering->statics = php_static_members(php, view, class, &gathering->count);
-	snprintf(gathering->before, sizeof(gathering->before), "%s::$", name);
+	snprintf(gathering->naming->scope, sizeof(gathering->naming->scope), "%s::$", name);
 	if (gathering->statics)
 		php_visit_items(php, view, class + CLASS_MEMBERS, gather_static, gathering);
-	snprintf(gathering->before, sizeof(gathering->before), "%s::", name);
+	snprintf(gathering->naming->scope, sizeof(gathering->naming->scope), "%s::", name);
 	php_visit_items(php, view, class + CLASS_CONSTANTS, gather_constant, gathering);
 	php_visit_items(php, view, class + CLASS_FUNCTIONS, gather_kept, gathering);
-	return gathering->error != NULL;
+	return gathering->naming->error != NULL;
 }
 
 /* php_shutdown_function_entry of ext/standard: what is called, behind the size of that. */
@@ -434,11 +437,11 @@ static bool gather_ending(void *data, const struct php_item *item)
 	struct gathering *gathering = data;
 	uint64_t call, size;
 
-	if (!view_word(&gathering->view, item->place, &call) || call % WORD != 0 ||
-	    !view_word(&gathering->view, call, &size) || size != CALL_SIZE)
+	if (!view_word(&gathering->naming->view, item->place, &call) || call % WORD != 0 ||
+	    !view_word(&gathering->naming->view, call, &size) || size != CALL_SIZE)
 		return true;
 	gather(gathering, call + WORD, "<shutdown function>");
-	return gathering->error != NULL;
+	return gathering->naming->error != NULL;
 }
 
 /* A variable of the engine leads to the array of what register_shutdown_function() got. */
@@ -450,46 +453,45 @@ static bool gather_endings(struct view *view, uint64_t place, uint64_t word, voi
 
 	if (id != NO_ALLOCATION && php_class_at(php, id) == PHP_ARRAY &&
 	    allocation_start(php->space.index, id) == word)
-		php_visit_items(php, &gathering->view, word, gather_ending, gathering);
-	return gathering->error != NULL;
+		php_visit_items(php, &gathering->naming->view, word, gather_ending, gathering);
+	return gathering->naming->error != NULL;
 }
 
 static void gather_variable(void *data, const struct php_variable *variable)
 {
 	struct gathering *gathering = data;
 
-	snprintf(gathering->before, sizeof(gathering->before), "%.256s(): $",
+	snprintf(gathering->naming->scope, sizeof(gathering->naming->scope), "%.256s(): $",
 		 variable->function[0] ? variable->function : "{main}");
 	if (variable->place)
 		gather(gathering, variable->place, variable->name);
 }
 
-struct error *php_find_globals(struct object_space *space, struct bitmap *ret)
+struct error *php_find_globals(struct object_naming *naming)
 {
-	struct php *php = (struct php *)space;
-	struct php_engine *engine = &php->engine;
-	struct gathering gathering = { php, { php->space.image }, ret, "$", 0, 0, NULL };
+	struct gathering gathering = gathering_begin(naming, "$");
+	struct php *php = gathering.php;
+	const struct php_engine *engine = &php->engine;
 	const struct module *module;
 
 	if (!engine->layout)
 		return NULL;
-	php_visit_items(php, &gathering.view, engine->globals, gather_item, &gathering);
-	php_visit_items(php, &gathering.view, engine->classes, gather_class, &gathering);
-	php_visit_items(php, &gathering.view, engine->functions, gather_kept, &gathering);
-	gathering.before[0] = '\0';
-	php_visit_items(php, &gathering.view, engine->constants, gather_constant, &gathering);
-	module = program_find_module(space->program, engine->place);
+	php_visit_items(php, &naming->view, engine->globals, gather_item, &gathering);
+	php_visit_items(php, &naming->view, engine->classes, gather_class, &gathering);
+	php_visit_items(php, &naming->view, engine->functions, gather_kept, &gathering);
+	naming->scope[0] = '\0';
+	php_visit_items(php, &naming->view, engine->constants, gather_constant, &gathering);
+	module = program_find_module(php->space.program, engine->place);
 	if (module)
-		module_data_search_in(space->image, module, gather_endings, &gathering);
-	return gathering.error;
+		module_data_search_in(php->space.image, module, gather_endings, &gathering);
+	return NULL;
 }
 
-struct error *php_find_locals(struct object_space *space, struct bitmap *ret)
+struct error *php_find_locals(struct object_naming *naming)
 {
-	struct php *php = (struct php *)space;
-	struct gathering gathering = { php, { php->space.image }, ret, "", 0, 0, NULL };
+	struct gathering gathering = gathering_begin(naming, "");
 
-	if (php->engine.layout)
-		php_visit_variables(php, gather_variable, &gathering);
-	return gathering.error;
+	if (gathering.php->engine.layout)
+		php_visit_variables(gathering.php, gather_variable, &gathering);
+	return NULL;
 }

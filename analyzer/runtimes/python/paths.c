@@ -678,79 +678,54 @@ bool python_tell_step(struct object_path *path, const struct object_link *link)
 	return true;
 }
 
-/* Collects named objects: modules, and targets of variables of running functions. */
-struct gathering {
-	struct python *python;
-	struct view view;
-	struct bitmap *names;
+/* Names modules. */
+struct search {
+	struct object_naming *naming;
 	uint64_t modules; /* the address of sys.modules; 0: not found yet */
-	char function[MOST_TEXT];
-	struct error *error;
 };
 
-static void gather(struct gathering *gathering, uint64_t object, const char *scope,
-		   const char *text)
+static bool name_module(void *data, const struct object_link *link)
 {
-	if (!gathering->error)
-		gathering->error = object_name(&gathering->python->space, gathering->names, object,
-					       "%s%s", scope, text);
-}
-
-static void enter_frame(void *data, const struct runtime_frame *frame)
-{
-	struct gathering *gathering = data;
-
-	snprintf(gathering->function, sizeof(gathering->function), "%s.<locals>.",
-		 frame->function ? frame->function : "?");
-}
-
-static void gather_local(void *data, const struct runtime_local *local)
-{
-	struct gathering *gathering = data;
-
-	gather(gathering, local->address, gathering->function, local->name);
-}
-
-static bool gather_module(void *data, const struct object_link *link)
-{
-	struct gathering *gathering = data;
+	struct object_naming *naming = data;
 	char name[MOST_TEXT];
 
 	if (link->kind == LINK_KEY &&
-	    read_string(gathering->python, &gathering->view, link->which, name))
-		gather(gathering, link->target, "", name);
-	return gathering->error != NULL;
+	    read_string(python_of(naming->space), &naming->view, link->which, name))
+		object_name(naming, link->target, "%s", name);
+	return naming->error != NULL;
 }
 
 static bool find_modules(void *data, const struct object_link *link)
 {
-	struct gathering *gathering = data;
+	struct search *search = data;
 	char name[MOST_TEXT];
 
 	if (link->kind == LINK_KEY &&
-	    read_string(gathering->python, &gathering->view, link->which, name) &&
+	    read_string(python_of(search->naming->space), &search->naming->view, link->which,
+			name) &&
 	    strcmp(name, "modules") == 0)
-		gathering->modules = link->target;
-	return gathering->modules != 0;
+		search->modules = link->target;
+	return search->modules != 0;
 }
 
 /* A module's own name may be another one than it is imported by. */
-static void gather_modules(struct gathering *gathering, allocation_id module)
+static void name_modules(struct search *search, allocation_id module)
 {
-	struct python *python = gathering->python;
+	struct object_naming *naming = search->naming;
+	struct python *python = python_of(naming->space);
 	uint64_t object = python_object_at(python, module), text, dict;
-	struct object_walk walk = object_walk_begin(&python->space, find_modules, gathering);
+	struct object_walk walk = object_walk_begin(naming->space, find_modules, search);
 	char name[MOST_TEXT];
 
-	if (gathering->modules || !view_word(&gathering->view, object + MODULE_NAME, &text) ||
-	    !read_string(python, &gathering->view, text, name) || strcmp(name, "sys") != 0 ||
-	    !view_word(&gathering->view, object + MODULE_DICT, &dict))
+	if (search->modules || !view_word(&naming->view, object + MODULE_NAME, &text) ||
+	    !read_string(python, &naming->view, text, name) || strcmp(name, "sys") != 0 ||
+	    !view_word(&naming->view, object + MODULE_DICT, &dict))
 		return;
 	walk_dict(&walk, dict);
-	if (!gathering->modules)
+	if (!search->modules)
 		return;
-	walk = object_walk_begin(&python->space, gather_module, gathering);
-	walk_dict(&walk, gathering->modules);
+	walk = object_walk_begin(naming->space, name_module, naming);
+	walk_dict(&walk, search->modules);
 }
 
 /* The names of all types; that of strings is larger by two words up to 3.11. */
@@ -774,49 +749,45 @@ struct error *python_learn_types(struct python *python, uint32_t *ret_module)
 	return NULL;
 }
 
-struct error *python_find_globals(struct object_space *space, struct bitmap *ret)
+struct error *python_find_globals(struct object_naming *naming)
 {
-	struct python *python = (struct python *)space;
-	const struct runtime_context *context = &python->space.context;
-	struct gathering gathering = { python, { context->image }, ret };
+	struct python *python = python_of(naming->space);
+	struct search search = { naming, 0 };
 	uint32_t module;
 
 	TRY(python_learn_types(python, &module));
-	for (size_t id = 0; id < ret->count && module != NOT_IN_MAP; id++)
+	for (size_t id = 0; id < naming->named->count && module != NOT_IN_MAP; id++)
 		if (python_number_of(python, id) == module + 1)
-			gather_modules(&gathering, (allocation_id)id);
-	return gathering.error;
+			name_modules(&search, (allocation_id)id);
+	return NULL;
 }
 
 /* The state of a thread has its context, behind members that each version has elsewhere. */
-static struct error *gather_context(uint64_t state, void *data)
+static struct error *name_context(uint64_t state, void *data)
 {
 	enum { FIRST = 64, LAST = 512 };
-	struct gathering *gathering = data;
+	struct object_naming *naming = data;
 
 	for (uint64_t at = FIRST; at <= LAST; at += WORD) {
 		uint64_t word;
 		const char *name;
 
-		if (!view_word(&gathering->view, state + at, &word))
+		if (!view_word(&naming->view, state + at, &word))
 			break;
-		name = python_class_at(gathering->python, &gathering->view, word);
+		name = python_class_at(python_of(naming->space), &naming->view, word);
 		if (name && is_of_contexts(name, "Context"))
-			gather(gathering, word, "", "contextvars.copy_context()");
+			object_name(naming, word, "contextvars.copy_context()");
 	}
-	return gathering->error;
+	return NULL;
 }
 
-struct error *python_find_locals(struct object_space *space, struct bitmap *ret)
+struct error *python_find_locals(struct object_naming *naming)
 {
-	struct python *python = (struct python *)space;
-	struct gathering gathering = { python, { python->space.image }, ret };
-	const struct frame_visitor visitor = { &gathering, enter_frame, gather_local };
+	struct python *python = python_of(naming->space);
+	const struct frame_visitor visitor = { naming, object_name_frame, object_name_local };
 
-	for (uint32_t i = 0; i < python->space.program->thread_count && !gathering.error; i++)
-		TRY(python_visit_frames(space, i, &visitor));
-	if (!gathering.error)
-		TRY(python_threads_visit(&python->threads, &python->types, space->program,
-					 gather_context, &gathering));
-	return gathering.error;
+	for (uint32_t i = 0; i < naming->space->program->thread_count; i++)
+		TRY(python_visit_frames(naming->space, i, &visitor));
+	return python_threads_visit(&python->threads, &python->types, naming->space->program,
+				    name_context, naming);
 }

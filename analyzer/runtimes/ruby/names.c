@@ -7,20 +7,6 @@
 
 enum { WORD = 8 };
 
-/* Collects named objects. */
-struct gathering {
-	struct ruby *ruby;
-	struct bitmap *names;
-	struct error *error;
-};
-
-static void gather(struct gathering *gathering, uint64_t object, const char *text)
-{
-	if (!gathering->error)
-		gathering->error =
-			object_name(&gathering->ruby->space, gathering->names, object, "%s", text);
-}
-
 /*
  * The table of global variables, variable.c: its items lead to { variable *, ID }. Those of C code
  * have another address behind their first word than that of an object.
@@ -62,7 +48,7 @@ static bool is_global_table(struct view *view, uint64_t address)
 
 static void visit_global(struct object_walk *walk, const struct ruby_id_item *item, void *data)
 {
-	struct gathering *gathering = data;
+	struct object_naming *naming = data;
 	char text[RUBY_MOST_NAME + 1];
 	uint64_t variable, value;
 
@@ -70,7 +56,7 @@ static void visit_global(struct object_walk *walk, const struct ruby_id_item *it
 	    view_word(&walk->view, variable + WORD, &value) &&
 	    ruby_symbol_text(&ruby_of(walk->space)->symbols, &walk->view, item->serial, text) &&
 	    text[0] == '$')
-		gather(gathering, value, text);
+		object_name(naming, value, "%s", text);
 }
 
 /*
@@ -274,10 +260,10 @@ static struct error *learn_apart(struct ruby *ruby, struct view *view, uint64_t 
 static const uint64_t HAS_FINALIZERS = 1 << 7;
 
 /* The table of finalizers, gc.c: for each object, an array that programs cannot see, with Procs. */
-static void gather_finalizers(struct gathering *gathering, struct view *view, uint64_t address)
+static void gather_finalizers(struct object_naming *naming, struct view *view, uint64_t address)
 {
 	enum { CLASS = 8, MOST_PROCS = 64 };
-	struct ruby *ruby = gathering->ruby;
+	struct ruby *ruby = ruby_of(naming->space);
 	uint64_t entries, end, procs, count, proc, class;
 	struct entry entry;
 
@@ -295,7 +281,7 @@ static void gather_finalizers(struct gathering *gathering, struct view *view, ui
 		for (uint64_t j = 0; j < count && j < MOST_PROCS; j++)
 			if (view_word(view, procs + WORD * j, &proc) &&
 			    ruby_is_data(ruby, view, proc, "proc"))
-				gather(gathering, proc, "<finalizer>");
+				object_name(naming, proc, "<finalizer>");
 	}
 }
 
@@ -304,26 +290,26 @@ static void gather_finalizers(struct gathering *gathering, struct view *view, ui
 static bool gather_endings(struct view *view, uint64_t place, uint64_t word, void *data)
 {
 	enum { CODE, PROC, NEXT, WORDS, MOST_ENDINGS = 1 << 16 };
-	struct gathering *gathering = data;
+	struct object_naming *naming = data;
 	uint64_t words[WORDS], code = 0;
 	int i = 0;
 
-	for (; word && word % WORD == 0 && i < MOST_ENDINGS && !gathering->error; i++) {
+	for (; word && word % WORD == 0 && i < MOST_ENDINGS && !naming->error; i++) {
 		if (!view_read(view, word, words, sizeof(words)) || (i && words[CODE] != code) ||
-		    !ruby_is_data(gathering->ruby, view, words[PROC], "proc"))
+		    !ruby_is_data(ruby_of(naming->space), view, words[PROC], "proc"))
 			return false;
 		code = words[CODE];
 		word = words[NEXT];
-		gather(gathering, words[PROC], "<at_exit>");
+		object_name(naming, words[PROC], "<at_exit>");
 	}
 	return i > 0;
 }
 
 /* The VM's data has the Procs of trap(). */
-static void gather_traps(struct gathering *gathering, struct view *view)
+static void gather_traps(struct object_naming *naming, struct view *view)
 {
 	enum { DATA = 32, MOST_WORDS = 1 << 10 };
-	struct ruby *ruby = gathering->ruby;
+	struct ruby *ruby = ruby_of(naming->space);
 	const struct allocation_index *index = ruby->space.index;
 	uint64_t data, word;
 	size_t hint = 0;
@@ -335,14 +321,14 @@ static void gather_traps(struct gathering *gathering, struct view *view)
 			continue;
 		for (uint64_t i = 0; i < MOST_WORDS && view_word(view, data + WORD * i, &word); i++)
 			if (ruby_is_data(ruby, view, word, "proc"))
-				gather(gathering, word, "<trap>");
+				object_name(naming, word, "<trap>");
 		return;
 	}
 }
 
-static struct error *gather_globals(struct gathering *gathering)
+static struct error *gather_globals(struct object_naming *naming)
 {
-	struct ruby *ruby = gathering->ruby;
+	struct ruby *ruby = ruby_of(naming->space);
 	const struct allocation_index *index = ruby->space.index;
 	struct object_walk walk = object_walk_begin(&ruby->space, NULL, NULL);
 	bool is_found = false;
@@ -357,57 +343,27 @@ static struct error *gather_globals(struct gathering *gathering)
 			learn_shapes(ruby, &walk.view, start);
 			TRY(learn_apart(ruby, &walk.view, start));
 		}
-		gather_finalizers(gathering, &walk.view, start);
+		gather_finalizers(naming, &walk.view, start);
 		if (is_found || !is_global_table(&walk.view, start))
 			continue;
 		is_found = true;
-		ruby_walk_id_table(&walk, start, visit_global, gathering);
-		TRY(gathering->error);
+		ruby_walk_id_table(&walk, start, visit_global, naming);
+		TRY(naming->error);
 	}
 	return NULL;
 }
 
-/* The running function that is visited, whose variables follow. */
-struct gathering_locals {
-	struct gathering *gathering;
-	struct view view;
-	char function[RUBY_MOST_NAME + 1];
-};
-
-static void keep_function(void *data, const struct runtime_frame *frame)
+static void name_local(void *data, const struct runtime_local *local)
 {
-	struct gathering_locals *locals = data;
+	struct object_naming *naming = data;
 
-	snprintf(locals->function, sizeof(locals->function), "%s",
-		 frame->function ? frame->function : "?");
+	if (!ruby_is_constant_class(ruby_of(naming->space), &naming->view, local->address))
+		object_name_local(naming, local);
 }
 
-static void gather_local(void *data, const struct runtime_local *local)
+static void gather_object(struct object_naming *naming)
 {
-	struct gathering_locals *locals = data;
-	char text[2 * RUBY_MOST_NAME + sizeof(".<locals>.")];
-
-	if (ruby_is_constant_class(locals->gathering->ruby, &locals->view, local->address))
-		return;
-	snprintf(text, sizeof(text), "%s.<locals>.%s", locals->function, local->name);
-	gather(locals->gathering, local->address, text);
-}
-
-/* Collect the variables of running functions; objects that outlive these have better names. */
-static struct error *gather_locals(struct gathering *gathering)
-{
-	struct ruby *ruby = gathering->ruby;
-	struct gathering_locals locals = { gathering, { ruby->space.image }, "" };
-	const struct frame_visitor visitor = { &locals, keep_function, gather_local };
-
-	for (uint32_t i = 0; i < ruby->space.program->thread_count; i++)
-		TRY(ruby_visit_frames(&ruby->space, i, &visitor));
-	return ruby_visit_all_fibers(&ruby->space, &visitor);
-}
-
-static void gather_object(struct gathering *gathering)
-{
-	struct ruby *ruby = gathering->ruby;
+	struct ruby *ruby = ruby_of(naming->space);
 	struct view view = { ruby->space.image };
 	char name[RUBY_MOST_NAME + 1];
 
@@ -416,14 +372,13 @@ static void gather_object(struct gathering *gathering)
 
 		if (ruby_slot_flags(&ruby->slots, &view, class) % RUBY_TYPES == RUBY_CLASS &&
 		    ruby_read_name(&ruby->slots, &view, class, name) && strcmp(name, "Object") == 0)
-			gather(gathering, class, name);
+			object_name(naming, class, "%s", name);
 	}
 }
 
-struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret)
+struct error *ruby_find_globals(struct object_naming *naming)
 {
-	struct ruby *ruby = (struct ruby *)space;
-	struct gathering gathering = { ruby, ret, NULL };
+	struct ruby *ruby = ruby_of(naming->space);
 	struct view view = { ruby->space.image };
 
 	ruby->apart.memory.account = ruby->space.account;
@@ -432,18 +387,21 @@ struct error *ruby_find_globals(struct object_space *space, struct bitmap *ret)
 	learn_table_type(ruby, &view);
 	if (ruby->slots.has_boxes)
 		TRY(learn_boxed(ruby, &view));
-	gather_object(&gathering);
-	TRY(gather_globals(&gathering));
-	gather_traps(&gathering, &view);
-	module_data_search(ruby->space.image, ruby->space.program, gather_endings, &gathering);
-	return gathering.error;
+	gather_object(naming);
+	TRY(gather_globals(naming));
+	gather_traps(naming, &view);
+	module_data_search(ruby->space.image, ruby->space.program, gather_endings, naming);
+	return NULL;
 }
 
-struct error *ruby_find_locals(struct object_space *space, struct bitmap *ret)
+/* Name the variables of running functions; objects that outlive these have better names. */
+struct error *ruby_find_locals(struct object_naming *naming)
 {
-	struct gathering gathering = { (struct ruby *)space, ret, NULL };
+	struct object_space *space = naming->space;
+	const struct frame_visitor visitor = { naming, object_name_frame, name_local };
 
-	TRY(ruby_calls_learn(gathering.ruby));
-	TRY(gather_locals(&gathering));
-	return gathering.error;
+	TRY(ruby_calls_learn(ruby_of(space)));
+	for (uint32_t i = 0; i < space->program->thread_count; i++)
+		TRY(ruby_visit_frames(space, i, &visitor));
+	return ruby_visit_all_fibers(space, &visitor);
 }

@@ -40,13 +40,10 @@ const char *ruby_value_class(struct ruby *ruby, struct view *view, uint64_t valu
 {
 	const char *at_once = class_at_once(value);
 	allocation_id id = at_once ? NO_ALLOCATION : object_find(&ruby->space, value);
-	enum class_name_kind kind;
 
 	if (at_once)
 		return at_once;
-	return id == NO_ALLOCATION
-		       ? "no object"
-		       : object_class_name(&ruby->space, object_class_of(&ruby->space, id), &kind);
+	return id == NO_ALLOCATION ? "no object" : object_class_name_at(&ruby->space, id);
 }
 
 /* rb_float_flonum_value(), numeric.h: three bits of the exponent are left out. */
