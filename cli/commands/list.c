@@ -187,8 +187,8 @@ static struct error *write_allocations(struct listing *listing)
 		TRY(column_choice_parse(columns, &listing->choice));
 	TRY(query_select(listing->analysis, query, &members));
 	TRY(annotation_rows_init(&listing->annotating, listing->analysis, listing->selection));
-	listing->annotating.members = &members;
 	TRY(prepare_rows(listing, &members.set));
+	listing->annotating.members = &members;
 	enter_table(listing);
 	error = query_visit(listing->analysis, query, &members, &visitor);
 	leave_table(listing);
