@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A call; add its file, then its function. */
 struct script_call {
@@ -41,6 +42,22 @@ struct language {
 };
 
 extern const struct language *const languages[]; /* NULL at the end */
+
+static inline const char *word_at(const char *address)
+{
+	const char *word;
+
+	memcpy(&word, address, sizeof(word));
+	return word;
+}
+
+static inline uint32_t int_at(const char *address)
+{
+	uint32_t word;
+
+	memcpy(&word, address, sizeof(word));
+	return word;
+}
 
 /* Set the variable, a pointer to a function or variable that the program exports. */
 #define FIND_EXPORTED(variable, name) \

@@ -54,22 +54,6 @@ static const pthread_key_t *key_of_interpreter; /* there is one once there is an
 static const char *const *first_interpreter;
 static size_t info_place; /* in the interpreter; 0: not found yet */
 
-static const char *word_at(const char *address)
-{
-	const char *word;
-
-	memcpy(&word, address, sizeof(word));
-	return word;
-}
-
-static uint32_t int_at(const char *address)
-{
-	uint32_t word;
-
-	memcpy(&word, address, sizeof(word));
-	return word;
-}
-
 static bool perl_open(void)
 {
 	return FIND_EXPORTED(key_of_interpreter, "PL_thr_key") &&

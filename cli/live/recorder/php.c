@@ -47,14 +47,6 @@ static const char *(*find_file)(void); /* of the innermost compiled function: a 
 static const struct calls *calls;      /* NULL: not found yet */
 static size_t file;		       /* where functions have it; 0: not found yet */
 
-static const char *word_at(const char *address)
-{
-	const char *word;
-
-	memcpy(&word, address, sizeof(word));
-	return word;
-}
-
 static bool php_open(void)
 {
 	return FIND_EXPORTED(globals, "executor_globals") &&

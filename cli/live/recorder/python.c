@@ -27,22 +27,6 @@ static const char *(*get_state)(void);
 static int (*find_line)(const char *code, int offset);
 static const char *code_type;
 
-static const char *word_at(const char *place)
-{
-	const char *word;
-
-	memcpy(&word, place, sizeof(word));
-	return word;
-}
-
-static uint32_t int_at(const char *place)
-{
-	uint32_t word;
-
-	memcpy(&word, place, sizeof(word));
-	return word;
-}
-
 static bool python_open(void)
 {
 	unsigned long minor;

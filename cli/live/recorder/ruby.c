@@ -48,7 +48,7 @@ static bool has_long_strings; /* as from 3.2 on */
 /* This thread has the address of its context there. */
 static __thread struct context **place __attribute__((tls_model("initial-exec")));
 
-static uint64_t word_at(const char *address)
+static uint64_t number_at(const char *address)
 {
 	uint64_t word;
 
@@ -78,12 +78,12 @@ static void add_text(struct script_call *call, const char *string)
 	const char *text = NULL;
 
 	/* Immediate values, such as nil, are no addresses. */
-	flags = (uint64_t)string % WORD == 0 && (uint64_t)string > WORD ? word_at(string) : 0;
-	length = (flags & TYPE_BITS) == TYPE_STRING ? word_at(string + LENGTH) : 0;
+	flags = (uint64_t)string % WORD == 0 && (uint64_t)string > WORD ? number_at(string) : 0;
+	length = (flags & TYPE_BITS) == TYPE_STRING ? number_at(string + LENGTH) : 0;
 	if ((flags & TYPE_BITS) != TYPE_STRING) {
 		text = "";
 	} else if (flags & IS_ELSEWHERE) {
-		memcpy(&text, string + TEXT, sizeof(text));
+		text = word_at(string + TEXT);
 	} else if (has_long_strings) {
 		text = string + TEXT;
 	} else {
@@ -97,8 +97,7 @@ static void add_text(struct script_call *call, const char *string)
 static uint64_t line_of(const struct frame *frame)
 {
 	enum { BODY = 16, INSTRUCTIONS = 8 };
-	uint64_t position =
-		frame->pc - word_at((const char *)word_at(frame->code + BODY) + INSTRUCTIONS);
+	uint64_t position = frame->pc - number_at(word_at(frame->code + BODY) + INSTRUCTIONS);
 
 	position /= WORD;
 	return find_line(frame->code, position ? position - 1 : 0);
@@ -120,7 +119,7 @@ static void ruby_visit(script_visitor *visit, void *data)
 		uint64_t flags;
 
 		memcpy(&frame, at, sizeof(frame));
-		flags = frame.ep ? word_at(frame.ep) : OF_NOTHING;
+		flags = frame.ep ? number_at(frame.ep) : OF_NOTHING;
 		if (!frame.pc || !frame.code || (flags & KIND_BITS) == OF_NOTHING)
 			continue;
 		call.size = 0;
