@@ -144,14 +144,14 @@ static struct error *read_selection(const json_t *value, struct fleet_question *
 
 		if (!text || !strchr(text, '='))
 			return schema_wrong_type("select", "a list of NAME=PATTERN");
-		TRY(LIST_APPEND(question->select, question->select_count, text));
+		TRY(LIST_APPEND(question->select.list, question->select.count, text));
 	}
 	return NULL;
 }
 
 static void release_question(struct fleet_question *question)
 {
-	free(question->select);
+	free(question->select.list);
 }
 DEFINE_DEINIT(release_question, struct fleet_question)
 

@@ -17,25 +17,29 @@
 	" WHEN 'build' THEN build GLOB ?2 OR build_id GLOB ?2 OR substr(build_id, 1, 12) GLOB ?2" \
 	" ELSE EXISTS (SELECT 1 FROM tag WHERE tag.core = id AND name = ?1 AND value GLOB ?2) END"
 
+/* Keep in the table what fits the pattern. */
+static struct error *narrow(struct store *store, const char *table, const char *pattern)
+{
+	size_t size = strcspn(pattern, "=");
+	_cleanup_(free) char *name = strndup(pattern, size);
+	_cleanup_(free) char *change =
+		format_text("DELETE FROM %s WHERE NOT ifnull(%s, 0)", table, FITS);
+	const char *const values[] = { name, pattern + size + 1 };
+
+	TRY_MEMORY(name && change);
+	return store_change(store, change, values, COUNT_OF(values));
+}
+
 /* The cores that fit all of the patterns, as a table. */
-static struct error *choose(struct store *store, const char *table, const char *const *patterns,
-			    size_t count)
+static struct error *choose(struct store *store, const char *table, struct word_list patterns)
 {
 	_cleanup_(free) char *make =
 		format_text("CREATE TEMP TABLE %s AS SELECT * FROM main.core", table);
-	_cleanup_(free) char *narrow =
-		format_text("DELETE FROM %s WHERE NOT ifnull(%s, 0)", table, FITS);
 
-	TRY_MEMORY(make && narrow);
+	TRY_MEMORY(make);
 	TRY(store_run(store, make));
-	for (size_t i = 0; i < count; i++) {
-		size_t size = strcspn(patterns[i], "=");
-		_cleanup_(free) char *name = strndup(patterns[i], size);
-		const char *const values[] = { name, patterns[i] + size + 1 };
-
-		TRY_MEMORY(name);
-		TRY(store_change(store, narrow, values, COUNT_OF(values)));
-	}
+	for (size_t i = 0; i < patterns.count; i++)
+		TRY(narrow(store, table, patterns.list[i]));
 	return NULL;
 }
 
@@ -225,8 +229,8 @@ static struct error *make_tables(struct store *store, const struct fleet_questio
 
 static struct error *choose_and_make(struct store *store, const struct fleet_question *question)
 {
-	TRY(choose(store, "core", question->select, question->select_count));
-	TRY(check_some(store, "core", question->select_count ? "is selected" : "is in the file"));
+	TRY(choose(store, "core", question->select));
+	TRY(check_some(store, "core", question->select.count ? "is selected" : "is in the file"));
 	return make_tables(store, question);
 }
 
@@ -310,13 +314,10 @@ static struct error *choose_build(struct store *store, const char *table, const 
 {
 	_cleanup_(free) char *pattern = format_text("build=%s", build);
 	_cleanup_(free) char *what = format_text("is of build '%s'", build);
-	_cleanup_(free) const char **patterns = calloc(question->select_count + 1, sizeof(char *));
 
-	TRY_MEMORY(pattern && what && patterns);
-	for (size_t i = 0; i < question->select_count; i++)
-		patterns[i] = question->select[i];
-	patterns[question->select_count] = pattern;
-	TRY(choose(store, table, patterns, question->select_count + 1));
+	TRY_MEMORY(pattern && what);
+	TRY(choose(store, table, question->select));
+	TRY(narrow(store, table, pattern));
 	return check_some(store, table, what);
 }
 
@@ -341,7 +342,7 @@ struct error *fleet_prune(struct store *store, const struct fleet_question *ques
 	const char *const values[] = { seconds };
 
 	seconds[format_decimal(question->older / 1000000000, seconds)] = '\0';
-	TRY(choose(store, "core", question->select, question->select_count));
+	TRY(choose(store, "core", question->select));
 	if (question->older)
 		TRY(store_change(store, OLDER, values, 1));
 	if (question->missing)
@@ -483,16 +484,16 @@ static struct error *judge(const struct fleet_verdict *verdict, struct report *r
 /* Without a selection, all cores but those of the baseline are judged. */
 static struct error *choose_both(struct store *store, const struct fleet_question *question)
 {
-	TRY(choose(store, "accepted", question->baseline, question->baseline_count));
-	if (question->baseline_count == 0)
+	TRY(choose(store, "accepted", question->baseline));
+	if (question->baseline.count == 0)
 		TRY(store_run(store, "DELETE FROM accepted"));
 	else
 		TRY(check_some(store, "accepted", "matches the baseline"));
-	TRY(choose(store, "core", question->select, question->select_count));
-	if (question->select_count == 0)
+	TRY(choose(store, "core", question->select));
+	if (question->select.count == 0)
 		TRY(store_run(store, "DELETE FROM core WHERE id IN (SELECT id FROM accepted)"));
 	return check_some(store, "core",
-			  question->select_count ? "is selected" : "is left to judge");
+			  question->select.count ? "is selected" : "is left to judge");
 }
 
 /* With a baseline, growth is judged: by default, no kind may be more than twice as much. */
@@ -500,7 +501,7 @@ static struct fleet_question with_growth(const struct fleet_question *question)
 {
 	struct fleet_question ret = *question;
 
-	if (!question->has_most_growth && question->baseline_count > 0) {
+	if (!question->has_most_growth && question->baseline.count > 0) {
 		ret.has_most_growth = true;
 		ret.most_growth = 1;
 	}
@@ -514,7 +515,7 @@ struct error *fleet_gate(struct store *store, const struct fleet_question *given
 	struct fleet_verdict verdict = { .most_doubtful = question->most_doubtful };
 
 	TRY(choose_both(store, question));
-	if (question->has_most_growth && question->baseline_count == 0)
+	if (question->has_most_growth && question->baseline.count == 0)
 		return error_create(ERROR_USAGE, "--max-growth needs a --baseline");
 	TRY(make_two_builds(store, question, BASELINE, JUDGED));
 	TRY(write_findings(store, question, report, &verdict));

@@ -146,8 +146,8 @@ static struct error *describe(struct fleet_cores *cores, struct fleet_core *core
 	if (!cores->are_fetched)
 		TRY(add_host(core));
 	TRY(add_path_tags(cores, core));
-	for (size_t i = 0; i < cores->tag_count; i++)
-		TRY(add_tag(core, cores->tags[i], strlen(cores->tags[i])));
+	for (size_t i = 0; i < cores->tags.count; i++)
+		TRY(add_tag(core, cores->tags.list[i], strlen(cores->tags.list[i])));
 	for (const char *tag = listed; tag && *tag; tag += *tag == '\t') {
 		size_t size = strcspn(tag, "\t");
 

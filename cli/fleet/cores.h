@@ -1,6 +1,7 @@
 /* The cores of a fleet: files, all files in folders, those of a list. */
 #pragma once
 
+#include "cli/command.h"
 #include "cli/fleet/store.h"
 
 #include <regex.h>
@@ -12,9 +13,8 @@ enum { MOST_PATH_TAGS = 8 };
 struct fleet_cores {
 	struct fleet_core *list; /* owned */
 	size_t count;
-	const char *const *tags; /* "NAME=VALUE", of all cores */
-	size_t tag_count;
-	regex_t pattern; /* matches the end of a path; has a group for each name */
+	struct word_list tags; /* "NAME=VALUE", of all cores */
+	regex_t pattern;       /* matches the end of a path; has a group for each name */
 	char *names[MOST_PATH_TAGS];
 	size_t name_count;
 	bool has_pattern;

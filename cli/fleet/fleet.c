@@ -47,9 +47,8 @@ struct fleet_options {
 	enum fleet_task task;
 	bool coredumpctl, retry, again, quiet;
 	const char *database, *path_tags, *format, *table, *fetch, *log;
-	const char **paths, **tags;
+	struct word_list paths, tags;
 	char *build; /* of --build; owned */
-	size_t path_count, tag_count;
 	struct report_file_names files;
 	uint64_t jobs;
 	struct worker_limits limits;
@@ -133,19 +132,17 @@ static const struct argp_option OPTIONS[] = {
 	{ 0 },
 };
 
-static struct error *add_tag(const char ***list, size_t *count, const char *text)
+static struct error *add_tag(struct word_list *tags, const char *text)
 {
 	TRY(tag_check(text));
-	return LIST_APPEND(*list, *count, text);
+	return LIST_APPEND(tags->list, tags->count, text);
 }
 
 static struct error *add_build(struct fleet_options *options, const char *pattern)
 {
-	struct fleet_question *question = &options->question;
-
 	options->build = format_text("build=%s", pattern);
 	TRY_MEMORY(options->build);
-	return add_tag(&question->select, &question->select_count, options->build);
+	return add_tag(&options->question.select, options->build);
 }
 
 /* "5%" as 0.05; the sign may be left out. */
@@ -163,7 +160,7 @@ static struct error *parse_percent(const char *word, double *ret)
 /* FILE.db may be left out. */
 static struct error *take_words(struct fleet_options *options)
 {
-	size_t wanted = tasks[options->task].words, given = options->path_count;
+	size_t wanted = tasks[options->task].words, given = options->paths.count;
 
 	if (given != wanted && given != wanted + 1)
 		return error_create(ERROR_USAGE, "'%s' takes FILE.db%s", tasks[options->task].word,
@@ -171,10 +168,10 @@ static struct error *take_words(struct fleet_options *options)
 				    : wanted == 2		? " and two builds, OLD and NEW"
 				    : options->task == TASK_SQL ? " and a QUERY"
 								: " and a FINGERPRINT");
-	options->database = given > wanted ? options->paths[0] : DATABASE;
+	options->database = given > wanted ? options->paths.list[0] : DATABASE;
 	for (size_t i = 0; i < wanted; i++)
-		options->question.words[i] = options->paths[given - wanted + i];
-	if (options->task == TASK_PRUNE && !options->question.select_count &&
+		options->question.words[i] = options->paths.list[given - wanted + i];
+	if (options->task == TASK_PRUNE && !options->question.select.count &&
 	    !options->question.missing && !options->question.older)
 		return error_create(ERROR_USAGE, "'prune' needs --older, --missing or --select");
 	return NULL;
@@ -194,7 +191,7 @@ static struct error *check(struct fleet_options *options)
 {
 	if (options->task != TASK_ADD)
 		return take_words(options);
-	if (options->path_count == 0 && !options->coredumpctl)
+	if (options->paths.count == 0 && !options->coredumpctl)
 		return error_create(ERROR_USAGE, "no core is given");
 	if (options->jobs == 0 || options->jobs > 1024)
 		return error_create(ERROR_USAGE, "--jobs is a number from 1 to 1024");
@@ -213,13 +210,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case 'o':
 		return add_output(options, state, argument);
 	case KEY_TAG:
-		error = add_tag(&options->tags, &options->tag_count, argument);
+		error = add_tag(&options->tags, argument);
 		break;
 	case KEY_SELECT:
-		error = add_tag(&question->select, &question->select_count, argument);
+		error = add_tag(&question->select, argument);
 		break;
 	case KEY_BASELINE:
-		error = add_tag(&question->baseline, &question->baseline_count, argument);
+		error = add_tag(&question->baseline, argument);
 		break;
 	case KEY_BUILD:
 		error = add_build(options, argument);
@@ -232,7 +229,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		error = parse_percent(argument, &question->most_growth);
 		break;
 	case ARGP_KEY_ARG:
-		error = LIST_APPEND(options->paths, options->path_count, argument);
+		error = LIST_APPEND(options->paths.list, options->paths.count, argument);
 		break;
 	case ARGP_KEY_END:
 		error = check(options);
@@ -253,10 +250,10 @@ const struct argp fleet_parser = {
 
 static void options_release(struct fleet_options *options)
 {
-	free(options->paths);
-	free(options->tags);
-	free(options->question.select);
-	free(options->question.baseline);
+	free(options->paths.list);
+	free(options->tags.list);
+	free(options->question.select.list);
+	free(options->question.baseline.list);
 	free(options->build);
 }
 DEFINE_DEINIT(options_release, struct fleet_options)
@@ -267,11 +264,11 @@ static struct error *find_cores(const struct fleet_options *options, struct flee
 		TRY(fleet_cores_use_pattern(cores, options->path_tags));
 	if (options->coredumpctl)
 		TRY(fleet_cores_add(cores, kept_cores_folder));
-	for (size_t i = 0; i < options->path_count; i++) {
-		if (strcmp(options->paths[i], "-") == 0)
+	for (size_t i = 0; i < options->paths.count; i++) {
+		if (strcmp(options->paths.list[i], "-") == 0)
 			TRY(fleet_cores_add_listed(cores, stdin));
 		else
-			TRY(fleet_cores_add(cores, options->paths[i]));
+			TRY(fleet_cores_add(cores, options->paths.list[i]));
 	}
 	fleet_cores_order(cores);
 	if (cores->has_pattern && !cores->pattern_fits)
@@ -313,7 +310,6 @@ static struct error *add_cores(struct session *session, const struct fleet_optio
 	const char *database = options->database ? options->database : DATABASE;
 	_cleanup_(fleet_cores_deinit) struct fleet_cores cores = {
 		.tags = options->tags,
-		.tag_count = options->tag_count,
 		.are_fetched = options->fetch,
 	};
 	_cleanup_(store_close) struct store *store = NULL;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "cli/command.h"
 #include "cli/fleet/store.h"
 #include "cli/prompt/session.h"
 
@@ -23,11 +24,10 @@ int fleet_main(int count, char **arguments);
 
 /* Options of a query; all borrowed. */
 struct fleet_question {
-	const char **select, **baseline; /* "NAME=PATTERN": cores that fit all of them */
-	size_t select_count, baseline_count;
-	uint64_t limit;	      /* rows of a table */
-	uint64_t least_cores; /* that a leak must be in to fail the gate */
-	uint64_t most_leaked; /* bytes of a core */
+	struct word_list select, baseline; /* "NAME=PATTERN": cores that fit all of them */
+	uint64_t limit;			   /* rows of a table */
+	uint64_t least_cores;		   /* that a leak must be in to fail the gate */
+	uint64_t most_leaked;		   /* bytes of a core */
 	bool has_most_leaked;
 	double most_doubtful; /* of the cores, from 0 to 1 */
 	double most_growth;   /* of a kind: 0.5 is half as much again */

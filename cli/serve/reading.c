@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-const char *older_core_name(const struct older_cores *older, size_t number)
+const char *older_core_name(const struct word_list *older, size_t number)
 {
-	const char *slash = strrchr(older->paths[number], '/');
+	const char *slash = strrchr(older->list[number], '/');
 
-	return slash ? slash + 1 : older->paths[number];
+	return slash ? slash + 1 : older->list[number];
 }
 
 static struct error *refuse(const char *what)
@@ -19,14 +19,14 @@ static struct error *refuse(const char *what)
 }
 
 /* Put the path of that core there. */
-static struct error *resolve(char **word, const struct older_cores *older)
+static struct error *resolve(char **word, const struct word_list *older)
 {
 	for (size_t i = 0; i < older->count; i++) {
 		char *path;
 
 		if (strcmp(*word, older_core_name(older, i)) != 0)
 			continue;
-		path = strdup(older->paths[i]);
+		path = strdup(older->list[i]);
 		TRY_MEMORY(path);
 		free(*word);
 		*word = path;
@@ -37,7 +37,7 @@ static struct error *resolve(char **word, const struct older_cores *older)
 
 /* A switch's value may be a core. */
 static struct error *check_switch(const struct command *command, char **words, size_t places,
-				  const struct older_cores *older)
+				  const struct word_list *older)
 {
 	const struct argp_option *option = switch_find(command, words[0]);
 
@@ -54,7 +54,7 @@ static bool is_answered(const struct command *command)
 	return command_needs_core(command) || command->word == WORD_COMMAND;
 }
 
-struct error *reading_check(struct line *line, const struct older_cores *older)
+struct error *reading_check(struct line *line, const struct word_list *older)
 {
 	const struct command *command = line->count ? command_find(line->words[0]) : NULL;
 	bool words_only = false;

@@ -29,8 +29,7 @@ static const char DOCUMENTATION[] =
 struct serve_options {
 	struct debug_options debug;
 	const char *core;
-	char **older; /* owned; the paths are borrowed */
-	size_t older_count;
+	struct word_list older;
 	const char *where; /* of --listen; or NULL */
 	uint64_t port;
 	size_t memory; /* bytes; 0: not told */
@@ -73,7 +72,7 @@ static struct error *add_core(struct serve_options *given, char *path)
 	if (fd < 0)
 		return error_create(ERROR_USAGE, "%s: %s", path, strerror(errno));
 	if (given->core)
-		return LIST_APPEND(given->older, given->older_count, path);
+		return LIST_APPEND(given->older.list, given->older.count, path);
 	given->core = path;
 	return NULL;
 }
@@ -188,7 +187,6 @@ static void wait_for_end(int signals, int failed)
 static struct error *serve_at(struct session *session, const struct serve_options *given,
 			      const struct listener *listener)
 {
-	const struct older_cores older = { given->older, given->older_count };
 	const struct fleet_pages fleet = { given->core, given->no_content };
 	bool is_fleet = fleet_pages_are_at(given->core);
 	_cleanup_(close) int signals = catch_signals(), failed = eventfd(0, EFD_CLOEXEC);
@@ -202,7 +200,7 @@ static struct error *serve_at(struct session *session, const struct serve_option
 	    !guard_init(&guard, listener->path ? NULL : listener->address, listener->port))
 		return error_system("the server");
 	if (!is_fleet)
-		TRY(work_start(session, given->core, &older, failed, &work));
+		TRY(work_start(session, given->core, &given->older, failed, &work));
 	error = http_start(listener->socket, &guard, work, is_fleet ? &fleet : NULL, &http);
 	if (!error) {
 		print_address(listener, &guard);
@@ -241,7 +239,7 @@ int serve_main(int count, char **arguments)
 	given.debug.cache_folder = cache_folder();
 	captured_init(&session, &given.debug, given.memory, given.no_content);
 	error = serve(&session, &given);
-	free(given.older);
+	free(given.older.list);
 	if (!error)
 		return EXIT_FINE;
 	session_complain(&session, error);

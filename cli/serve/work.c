@@ -31,7 +31,7 @@ struct kept {
 struct work {
 	struct session *session; /* borrowed; used by the thread alone */
 	const char *core;	 /* borrowed */
-	const struct older_cores *older;
+	const struct word_list *older;
 	atomic_bool *interrupted;
 	pthread_t thread;
 	int failed;
@@ -504,7 +504,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-struct error *work_start(struct session *session, const char *core, const struct older_cores *older,
+struct error *work_start(struct session *session, const char *core, const struct word_list *older,
 			 int failed, struct work **ret)
 {
 	struct work *work = calloc(1, sizeof(*work));

@@ -44,7 +44,7 @@ struct work;
  * Begin: a thread opens the core, and makes its first screen. The session is used by nobody else
  * from now on. When the core cannot be opened, *failed is written to, which is an eventfd.
  */
-struct error *work_start(struct session *session, const char *core, const struct older_cores *older,
+struct error *work_start(struct session *session, const char *core, const struct word_list *older,
 			 int failed, struct work **ret);
 /* End all jobs, and the thread. */
 void work_stop(struct work *work);
