@@ -194,6 +194,7 @@ void numbers_arrive(struct numbers *numbers, uint64_t address)
 		forget_rewritten(numbers);
 	if (arrival)
 		arrival->address = 0;
+	numbers->may_be_padding = numbers->is_unreached && target == FROM_NOWHERE;
 	numbers->is_unreached = false;
 }
 
@@ -413,6 +414,9 @@ void numbers_read(struct numbers *numbers)
 	case X86_INS_JMP:
 	case X86_INS_RET:
 		numbers->is_unreached = true;
+		return;
+	case X86_INS_NOP:
+		numbers->is_unreached = numbers->may_be_padding;
 		return;
 	case X86_INS_CMP:
 	case X86_INS_TEST:

@@ -49,6 +49,7 @@ struct numbers {
 	ARRAY(uint8_t) targets;			/* for each byte: from where jumps lead there */
 	struct arrival arrivals[MOST_ARRIVALS]; /* of jumps that were read */
 	bool is_unreached;			/* from the instruction before */
+	bool may_be_padding;			/* it is, and no jump that is known leads to it */
 	bool has_frame;				/* the frame pointer is one */
 	uint8_t writes[MOST_UNWOUND]; /* instructions that write the register, but to restore it */
 	uint32_t call; /* the number of the call that is read, set by the caller; 0: none */

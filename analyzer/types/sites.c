@@ -352,6 +352,22 @@ static bool are_alike(const struct maker *one, const struct maker *other)
 	       one->header == other->header && one->offset == other->offset;
 }
 
+/* True if its function returns the result of another call that asks for as much as it is told. */
+static bool is_beside_given(const struct sites *sites, const struct site *site)
+{
+	const struct site *other = site, *end = sites->all.items + sites->all.count;
+
+	while (other > sites->all.items && other[-1].function == site->function)
+		other--;
+	for (; other < end && other->function == site->function; other++) {
+		const struct maker *maker = find_maker(sites, other->callee);
+
+		if (maker && other->is_given && passed_on(other, maker->size) != NOT_AN_ARGUMENT)
+			return true;
+	}
+	return false;
+}
+
 /* Its function returns what it gives: calls of the function are sites, too. */
 static struct error *add_wrapper(struct sites *sites, const struct site *site)
 {
@@ -365,6 +381,9 @@ static struct error *add_wrapper(struct sites *sites, const struct site *site)
 	maker.is_constant = site_size(site, &size);
 	/* A request for nothing, for which malloc returns the least. */
 	if (known && maker.is_constant && size <= 1)
+		return NULL;
+	/* It cuts up that block, for it returns another. */
+	if (maker.is_constant && !site->is_given && is_beside_given(sites, site))
 		return NULL;
 	if (is_one(site, site->size))
 		maker = (struct maker){ site->function,	   maker.count, NOT_AN_ARGUMENT,

@@ -28,6 +28,7 @@ struct block_search {
 	size_t sized_end;	   /* of calls that do not ask for more than it has */
 	enum verdict best;	   /* of all calls; calls that words speak for less do not count */
 	bool may_vary;
+	bool is_tight;	   /* calls count only if malloc nearly always rounds them so */
 	bool may_be_plain; /* an array of pointers, or text */
 	type_number type;  /* that all calls so far gave; ANY_TYPE: of none */
 	enum verdict last; /* on that type, with so much before it */
@@ -168,6 +169,18 @@ static bool add_call(struct block_search *block, const struct site *site, struct
 	return site_search_add(&block->search, site);
 }
 
+/* True if malloc rounds that to the block's size; if tight, without a small rest behind it. */
+static bool is_rounded(const struct block_search *block, uint64_t size)
+{
+	enum { REST = 16 };
+	const struct allocation_index *index = block->search.sites->input.index;
+	struct memory_range range = block->range, without = { range.start, range.end - REST };
+
+	return allocation_fits(index, range, size, true) &&
+	       !(block->is_tight && (range.end - range.start) % REST == REST / 2 &&
+		 range.end - range.start > REST && allocation_fits(index, without, size, true));
+}
+
 /* Calls of constant sizes that malloc rounds to the block's; ret: whether they are few enough. */
 static struct error *add_sized(struct block_search *block, bool *ret)
 {
@@ -179,7 +192,7 @@ static struct error *add_sized(struct block_search *block, bool *ret)
 		type_number type = site_leads_to(sites, site);
 		enum verdict verdict;
 
-		if (!allocation_fits(sites->input.index, block->range, calls[i].size, true))
+		if (!is_rounded(block, calls[i].size))
 			continue;
 		TRY(judge(block, type, site->offset, &verdict));
 		if (!counts(block, type, verdict)) {
@@ -280,17 +293,6 @@ static struct error *weigh(struct block_search *block)
 	return NULL;
 }
 
-/* Nearly all of the size are parts of regular expressions. */
-static struct error *find_regex(struct block_search *block, struct site_functions *ret)
-{
-	if (!site_search_add_regex(&block->search) || block->search.found.count == 0)
-		return NULL;
-	*ret = block->search.found;
-	ret->may_vary = true;
-	ret->type = NO_TYPE;
-	return NULL;
-}
-
 /* Count the types of what is held, by size: in a large heap, of some. */
 static struct error *count_held(struct sites *sites, const struct typing *typing)
 {
@@ -384,8 +386,16 @@ static struct error *add_calls(struct block_search *block, bool *ret)
 	struct site_functions sized;
 
 	*ret = true;
-	TRY(weigh(block));
 	TRY(add_sized(block, ret));
+	/* At most one block in 200 has more than malloc rounds, for a rest was too small to keep.
+	 */
+	if (!*ret) {
+		block->search.found = (struct site_functions){ .count = 0 };
+		block->made_count = 0;
+		block->type = ANY_TYPE;
+		*ret = block->is_tight = block->may_vary = true;
+		TRY(add_sized(block, ret));
+	}
 	if (block->best == NOTHING_SAID || !*ret)
 		return NULL;
 	sized = block->search.found;
@@ -395,6 +405,25 @@ static struct error *add_calls(struct block_search *block, bool *ret)
 		block->search.found = sized;
 		*ret = block->may_vary = true;
 	}
+	return NULL;
+}
+
+/*
+ * Nearly all of the size are parts of regular expressions: the functions that have these made; or,
+ * if they are too many, the C library, and the few others that ask for the size.
+ */
+static struct error *find_regex(struct block_search *block)
+{
+	struct site_functions *found = &block->search.found;
+	bool is_few = true;
+
+	if (site_search_add_regex(&block->search))
+		return NULL;
+	*found = (struct site_functions){ .names = { REGEX_NAME }, .count = 1 };
+	block->is_tight = true;
+	TRY(add_sized(block, &is_few));
+	if (!is_few)
+		found->count = 1;
 	return NULL;
 }
 
@@ -422,10 +451,14 @@ static struct error *find_by_size(struct sites *sites, struct typing *typing, al
 	if (sites->is_cut)
 		return NULL;
 	TRY(sites_find_regex_share(sites, typing, size, &share));
-	if (share == MOSTLY_REGEX)
-		return find_regex(&block, ret);
-	TRY(add_calls(&block, &is_few));
-	TRY(compare_with_held(&block, share, &is_few));
+	TRY(weigh(&block));
+	if (share == MOSTLY_REGEX && block.best < IN_FAVOUR) {
+		is_few = block.may_vary = true;
+		TRY(find_regex(&block));
+	} else {
+		TRY(add_calls(&block, &is_few));
+		TRY(compare_with_held(&block, share, &is_few));
+	}
 	if (!is_few || block.search.found.count == 0)
 		return NULL;
 	*ret = block.search.found;

@@ -57,6 +57,9 @@ struct library_call {
 
 static const uint64_t REGEX_CALLS = 0;
 
+/* In place of the functions that make these calls. */
+#define REGEX_NAME "the C library's regular expressions"
+
 /* How many blocks of a size are held that are a part of a regular expression, and others. */
 struct libc_size {
 	uint64_t size;

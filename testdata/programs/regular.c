@@ -1,7 +1,8 @@
 /*
  * Regular expressions of the C library, of whose parts the program has no types: for each a line
  * with the address of its automaton. Then some are lost, and notes of a size that none of their
- * parts has: for each of these a line with its address.
+ * parts has: for each of these a line with its address. Built with -DMANY, more functions call
+ * regcomp() than are named.
  */
 #include <regex.h>
 #include <stdio.h>
@@ -77,6 +78,19 @@ static __attribute__((noinline)) void lose_rules(void)
 	}
 }
 
+#ifdef MANY
+#define CHECK(name, flags)                                             \
+	static __attribute__((noinline)) void name(const char *source) \
+	{                                                              \
+		regex_t pattern;                                       \
+		if (regcomp(&pattern, source, flags))                  \
+			abort();                                       \
+		regfree(&pattern);                                     \
+	}
+CHECK(check_host, REG_NOSUB)
+CHECK(check_path, REG_EXTENDED)
+#endif
+
 /* Lost pointers may stand in old frames. */
 static __attribute__((noinline)) void clear_stack(void)
 {
@@ -96,6 +110,10 @@ int main(void)
 	for (int i = 0; i < LOST; i++)
 		make_note(1);
 	lose_rules();
+#ifdef MANY
+	check_host("[a-z]*");
+	check_path("/.*");
+#endif
 	clear_stack();
 	puts("ready");
 	fflush(stdout);

@@ -12,9 +12,9 @@ from harness import LiveTest, addresses, ask, snap, tables
 
 
 class RegularExpressionsTest(LiveTest):
-    def core(self):
+    def core(self, *flags):
         """A core, and what the program said of it: addresses by word."""
-        program = self.compile("regular", "regular.c", flags=("-g", "-O2"))
+        program = self.compile("regular", "regular.c", flags=("-g", "-O2", *flags))
         process = self.start([program])
         said = {}
         for line in process.said:
@@ -62,6 +62,19 @@ class RegularExpressionsTest(LiveTest):
         for address in others:
             self.assertLessEqual(callers, named[address])
         self.assertGreater(len(others), 5 * len(said["lost"]))
+
+    def test_where_too_many_call_the_library_it_is_named(self):
+        core, said = self.core("-DMANY")
+        lost = addresses("-q", core, "enumerate", "leaked")
+        by = {address: ask("-q", core, "describe", f"{address:x}").stdout
+              for address in lost}
+        library = {address for address in lost if re.search(
+            r"^It was allocated by (one of )?the C library's regular expressions"
+            r"(, keep_pair)? or others, by its size\.$", by[address], re.M)}
+        self.assertTrue(library)
+        self.assertFalse(library & (said["lost"] | said["note"]))
+        for address in said["note"]:
+            self.assertIn("allocated by make_note", by[address])
 
 
 if __name__ == "__main__":
