@@ -1102,6 +1102,26 @@ BASH_SITE = Site(
     wrappers=r"sh_x\w+|x(m|re)alloc|wlist_\w+",
     types={"ocache_alloc": 1})
 
+def start_tree(run):
+    process = run.open("--fromfile", "-s", "-p", ".", stdout=subprocess.DEVNULL)
+    feed(process, "".join(f"top{i % 50}/part{i % 700}/file{i}.{'abc'[i % 3]}\n" for i in range(2 * ITEMS)))
+    return wait_until_idle(process.pid)
+
+
+def start_grep(run):
+    patterns = run.write("patterns", "".join(
+        f"a{i}\\(b\\|c{i % 9}\\)*\\1[x-z{i % 7}]\\{{1,{1 + i % 4}\\}}$\nword{i}.*end\n" for i in range(ITEMS // 10)))
+    process = run.open("-f", str(patterns), stdout=subprocess.DEVNULL)
+    feed(process, "".join(f"aaa{i}b and {'more' * (i % 30)} word{i} at the end\n" for i in range(50)))
+    return wait_until_idle(process.pid)
+
+
+def start_datamash(run):
+    process = run.open("-g", "1", "unique", "2", "count", "3", "median", "3", stdout=subprocess.DEVNULL)
+    feed(process, "".join(f"one\ttext {i % 3000}\t{i}\n" for i in range(ITEMS)))
+    return wait_until_idle(process.pid)
+
+
 PROGRAMS = (
     Program("redis", "redis", f"{MAKE} -C src MALLOC=libc OPTIMIZATION=-O2 "
             "DEBUG=-g redis-server", "src/redis-server", start_redis,
@@ -1236,7 +1256,7 @@ PROGRAMS = (
     Program("cflow", "cflow", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE} -C gnu && {MAKE} -C src cflow",
             "src/cflow", start_cflow, held_out=True),
     Program("sed", "sed", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE} sed/sed", "sed/sed", start_sed,
-            Site(wrappers=r"ck_\w*alloc\w*", types={"XCALLOC": 1, "OB_MALLOC": 2}), held_out=True),
+            Site(wrappers=r"ck_\w*alloc\w*|xmemdup", types={"XCALLOC": 1, "OB_MALLOC": 2}), held_out=True),
     Program("tinyscheme", "tinyscheme", f"gcc {FLAGS} -DUSE_DL=0 -DSTANDALONE=1 -I. -o tinyscheme scheme.c -lm -ldl",
             "tinyscheme", start_tinyscheme, held_out=True),
     Program("flex", "flex", f"./configure -q --disable-nls --disable-shared CFLAGS='{FLAGS}' && {MAKE} -C src AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=: flex",
@@ -1272,4 +1292,12 @@ PROGRAMS = (
     Program("unbound", "unbound", f"./configure -q --disable-shared --disable-flto --without-pyunbound --without-pythonmodule "
             f"--disable-systemd CFLAGS='{FLAGS}' && {MAKE} unbound", "unbound", start_unbound,
             Site(wrappers=r"regional_\w+|unbound_stat_\w+"), held_out=True),
+    Program("tree", "tree", f"make -s CFLAGS='{FLAGS} -DLINUX -D_LARGEFILE64_SOURCE -D_FILE_OFFSET_BITS=64' LDFLAGS=", "tree", start_tree,
+            Site(wrappers=r"xmalloc|xrealloc|scopy"), held_out=True),
+    Program("grep", "grep", f"./configure -q --disable-nls --disable-perl-regexp CFLAGS='{FLAGS}' && {MAKE}", "src/grep", start_grep,
+            Site(wrappers=r"x\w*alloc\w*|xmemdup|ximemdup\w*"), held_out=True),
+    Program("awk", "original-awk", f"make -s CC=gcc HOSTCC=gcc CFLAGS='{FLAGS}' YACC='bison -y -d' a.out", "a.out", start_mawk,
+            Site(wrappers=r"tostringN?|strdup"), held_out=True),
+    Program("datamash", "datamash", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE}", "datamash", start_datamash,
+            Site(wrappers=r"x\w*alloc\w*|xmemdup|ximemdup\w*"), held_out=True),
 )

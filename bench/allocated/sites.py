@@ -6,6 +6,7 @@ says which types these are (scopes.py).
 """
 
 import collections
+import itertools
 import json
 import pathlib
 import re
@@ -48,6 +49,7 @@ class Evidence(NamedTuple):
 class Site(NamedTuple):
     frame: Frame | None
     truth: frozenset  # of names of types; empty: the source does not say
+    called: str = ""  # the function of the C library that the program called
 
 
 def read_log(pid):
@@ -99,6 +101,16 @@ def first_address(path):
             if kind == 1:
                 return address & ~0xfff
     return 0
+
+
+def exported(path):
+    """(address, end, name) of the functions that a library exports, in order."""
+    output = subprocess.run(["nm", "-D", "-S", "--defined-only", path],
+                            capture_output=True, text=True, check=True).stdout
+    return sorted((int(start, 16), int(start, 16) + int(size, 16),
+                   name.split("@")[0]) for start, size, kind, name in (
+        line.split() for line in output.splitlines()
+        if len(line.split()) == 4) if kind in "TWi")
 
 
 class Source:
@@ -213,6 +225,7 @@ class Sites:
         self.site = site
         self.folder = folder
         self.frames = {}  # of a caller
+        self.exported = {}  # of a library
         self.sources = {}
         self.wrapper = re.compile(site.wrappers or r"\b\B")
         self.unsaid = re.compile(site.unsaid or r"\b\B")
@@ -298,6 +311,18 @@ class Sites:
                 callee, from_libc = re.escape(frame.function), False
         return frame, None
 
+    def called(self, callers):
+        """The function of the C library in which the program's call is."""
+        inner = list(itertools.takewhile(
+            lambda caller: self.frames[caller][0] != self.program, callers))
+        path, address = self.module_of(inner[-1] - 1) if inner else ("", 0)
+        if not LIBC.search(path):
+            return ""
+        if path not in self.exported:
+            self.exported[path] = exported(path)
+        return next((name for start, end, name in self.exported[path]
+                     if start <= address < end), "")
+
     def resolve(self, evidence):
         """The names of types of each, by gdb."""
         question = self.folder / "question.json"
@@ -322,10 +347,11 @@ class Sites:
                           for caller in callers})
         found = {callers: self.evidence(callers) for callers in
                  {callers for _, _, callers in allocations}}
+        called = {callers: self.called(callers) for callers in found}
         truths = self.resolve({item for _, item in found.values() if item})
         return {address: (size, Site(
             found[callers][0],
-            truths.get(found[callers][1], frozenset())))
+            truths.get(found[callers][1], frozenset()), called[callers]))
                 for address, size, callers in allocations}
 
 
