@@ -386,6 +386,7 @@ static struct error *add_calls(struct block_search *block, bool *ret)
 	struct site_functions sized;
 
 	*ret = true;
+	TRY(weigh(block));
 	TRY(add_sized(block, ret));
 	/* At most one block in 200 has more than malloc rounds, for a rest was too small to keep.
 	 */
@@ -410,16 +411,24 @@ static struct error *add_calls(struct block_search *block, bool *ret)
 
 /*
  * Nearly all of the size are parts of regular expressions: the functions that have these made; or,
- * if they are too many, the C library, and the few others that ask for the size.
+ * if they are too many, the C library, and the few others that ask for the size; false: words speak
+ * for calls.
  */
-static struct error *find_regex(struct block_search *block)
+static struct error *find_regex(struct block_search *block, bool *ret)
 {
 	struct site_functions *found = &block->search.found;
 	bool is_few = true;
 
+	*ret = block->may_vary = true;
 	if (site_search_add_regex(&block->search))
 		return NULL;
 	*found = (struct site_functions){ .names = { REGEX_NAME }, .count = 1 };
+	TRY(weigh(block));
+	if (block->best == IN_FAVOUR) {
+		found->count = 0;
+		*ret = false;
+		return NULL;
+	}
 	block->is_tight = true;
 	TRY(add_sized(block, &is_few));
 	if (!is_few)
@@ -451,11 +460,9 @@ static struct error *find_by_size(struct sites *sites, struct typing *typing, al
 	if (sites->is_cut)
 		return NULL;
 	TRY(sites_find_regex_share(sites, typing, size, &share));
-	TRY(weigh(&block));
-	if (share == MOSTLY_REGEX && block.best < IN_FAVOUR) {
-		is_few = block.may_vary = true;
-		TRY(find_regex(&block));
-	} else {
+	if (share == MOSTLY_REGEX)
+		TRY(find_regex(&block, &is_few));
+	if (share != MOSTLY_REGEX || !is_few) {
 		TRY(add_calls(&block, &is_few));
 		TRY(compare_with_held(&block, share, &is_few));
 	}

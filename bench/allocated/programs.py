@@ -1116,9 +1116,11 @@ def start_grep(run):
     return wait_until_idle(process.pid)
 
 
-def start_datamash(run):
-    process = run.open("-g", "1", "unique", "2", "count", "3", "median", "3", stdout=subprocess.DEVNULL)
-    feed(process, "".join(f"one\ttext {i % 3000}\t{i}\n" for i in range(ITEMS)))
+def start_cmark(run):
+    process = run.open(stdout=subprocess.DEVNULL)
+    feed(process, "".join(
+        f"# Part {i}\n\nSome *words* of `code {i}` and [a link][ref{i % 90}].\n\n- one\n- two {i}\n  > quoted\n\n"
+        f"```c{i % 5}\nint a{i};\n```\n\n[ref{i}]: http://example/{i} \"title {i}\"\n\n<div>{i}</div>\n\n" for i in range(ITEMS // 2)))
     return wait_until_idle(process.pid)
 
 
@@ -1218,7 +1220,7 @@ PROGRAMS = (
     Program("ripgrep", "rust-ripgrep", "CARGO_PROFILE_RELEASE_DEBUG=2 "
             "cargo build -q -j2 --release", "target/release/rg",
             start_ripgrep, held_out=True),
-    Program("m4", "m4", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} -C lib && {MAKE} -C src", "src/m4",
+    Program("m4", "m4", f"./configure -q CFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=: SUBDIRS='lib src'", "src/m4",
             start_m4, held_out=True),
     Program("mawk", "mawk", f"./configure -q CFLAGS='{FLAGS}' && {MAKE}", "mawk",
             start_mawk, Site(types={"ZMALLOC": 0}), held_out=True),
@@ -1294,10 +1296,11 @@ PROGRAMS = (
             Site(wrappers=r"regional_\w+|unbound_stat_\w+"), held_out=True),
     Program("tree", "tree", f"make -s CFLAGS='{FLAGS} -DLINUX -D_LARGEFILE64_SOURCE -D_FILE_OFFSET_BITS=64' LDFLAGS=", "tree", start_tree,
             Site(wrappers=r"xmalloc|xrealloc|scopy"), held_out=True),
-    Program("grep", "grep", f"./configure -q --disable-nls --disable-perl-regexp CFLAGS='{FLAGS}' && {MAKE}", "src/grep", start_grep,
+    Program("grep", "grep", f"./configure -q --disable-nls --disable-perl-regexp CFLAGS='{FLAGS}' && {MAKE} AUTOMAKE=: ACLOCAL=: AUTOCONF=: AUTOHEADER=: SUBDIRS='lib src'", "src/grep", start_grep,
             Site(wrappers=r"x\w*alloc\w*|xmemdup|ximemdup\w*"), held_out=True),
-    Program("awk", "original-awk", f"make -s CC=gcc HOSTCC=gcc CFLAGS='{FLAGS}' YACC='bison -y -d' a.out", "a.out", start_mawk,
+    Program("awk", "original-awk", f"make -s CC=gcc HOSTCC=gcc CFLAGS='{FLAGS}' YACC='bison -d -b awkgram' a.out", "a.out", start_mawk,
             Site(wrappers=r"tostringN?|strdup"), held_out=True),
-    Program("datamash", "datamash", f"./configure -q --disable-nls CFLAGS='{FLAGS}' && {MAKE}", "datamash", start_datamash,
-            Site(wrappers=r"x\w*alloc\w*|xmemdup|ximemdup\w*"), held_out=True),
+    Program("cmark", "cmark", f"cmake -S . -B built -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE= -DCMARK_SHARED=OFF -DCMARK_TESTS=OFF "
+            f"-DCMAKE_C_FLAGS='{FLAGS}' && {MAKE} -C built", "built/src/cmark", start_cmark,
+            Site(wrappers=r"xcalloc|xrealloc|cmark_strbuf_\w+"), held_out=True),
 )
