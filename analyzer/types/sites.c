@@ -352,7 +352,8 @@ static bool are_alike(const struct maker *one, const struct maker *other)
 	       one->header == other->header && one->offset == other->offset;
 }
 
-/* True if its function returns the result of another call that asks for as much as it is told. */
+/* True if its function returns the result of another call that asks for as much as its parameter
+ * says. */
 static bool is_beside_given(const struct sites *sites, const struct site *site)
 {
 	const struct site *other = site, *end = sites->all.items + sites->all.count;
