@@ -293,7 +293,7 @@ class Node(harness.LiveTest):
         large = max(rows, key=lambda row: row["size"])["address"]
         self.assertRegex(harness.ask("-q", self.core, "describe", large).stdout,
                          rf"It is the memory of the ArrayBuffer or its store at 0x[0-9a-f]+: length "
-                         rf"{max(self.truth['kept'])}, capacity")
+                         rf"{max(self.truth['kept']):,}, capacity")
         self.assertRegex(harness.ask("-q", self.core, "explain", large).stdout,
                          r"The program reaches what owns it as globalThis\.kept\[152\]")
 
