@@ -62,9 +62,10 @@ struct error *growths_of_holders(struct analysis *newest, const struct diff *dif
 
 /*
  * Name the holder of most examples, to be freed; *ret is NULL if there is none: the object by which
- * a program in a language with such words reaches them, as "__main__.CACHE", with contents of
- * memory, such as keys, only with_content; or else, unless it is the holder, the static variable
- * that alone holds them, as "CACHE". STAGE_OBJECT_PATHS and STAGE_RETAINED are built.
+ * a program in a language with such words reaches most of those that it has names for, as
+ * "__main__.CACHE", with contents of memory, such as keys, only with_content; or else, unless it is
+ * the holder, the static variable that alone holds them, as "CACHE". STAGE_OBJECT_PATHS and
+ * STAGE_RETAINED are built.
  */
 struct error *growth_place(const struct analysis *newest, const struct growth *growth,
 			   bool with_content, char **ret);

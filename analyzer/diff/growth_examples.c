@@ -177,7 +177,7 @@ static void find_paths(const struct analysis *newest, const struct growth *growt
 		bool has_own = object_paths_has(all, id);
 		size_t depth;
 
-		if (!has_own)
+		if (!has_own && growth->whole)
 			id = named_above(newest, id);
 		if (id == NO_ALLOCATION)
 			continue;
@@ -223,12 +223,16 @@ static struct error *growth_path(const struct analysis *newest, const struct gro
 	enum { PATH_SIZE = 256 };
 	const struct object_paths *all = analysis_object_paths(newest);
 	struct paths paths = { .count = 0 };
-	size_t depth = 0;
+	size_t depth = 0, found;
 	char text[PATH_SIZE];
 
 	*ret = NULL;
 	find_paths(newest, growth, &paths);
-	while (paths.count && go_down(&paths, depth, growth->example_count))
+	found = paths.count;
+	/* Nothing is said of all that a holder has by a few of it. */
+	if (growth->whole && found * 2 <= growth->example_count)
+		return NULL;
+	while (paths.count && go_down(&paths, depth, found))
 		depth++;
 	if (!depth ||
 	    !object_paths_tell(all, paths.steps[0][depth - 1], with_content, text, sizeof(text)))
