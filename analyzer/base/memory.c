@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LARGE = 8 << 20, HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, LARGE = HUGE_PAGE };
 
 /* Count more bytes, unless that is beyond the limit. */
 static bool account_add(struct memory_account *account, size_t more)
@@ -162,6 +162,9 @@ struct error *memory_reserve(struct memory *memory, size_t size)
 		return NULL;
 	size = MAX(size, MINIMUM);
 	size = MAX(size, memory->size + memory->size / 4);
+	/* Have the kernel use huge pages also where the array grows. */
+	if (size >= LARGE)
+		size = (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
 	return memory_resize(memory, whole_pages(size));
 }
 
