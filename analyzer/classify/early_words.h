@@ -45,13 +45,15 @@ static inline size_t early_words_read(struct view *view, struct memory_range ran
 	return view_read(view, range.start, words, count * sizeof(*words)) ? count : 0;
 }
 
-/* True if any of the words is within the bounds. */
+/* True if any of the words is within the bounds: without branches, as nearly none is. */
 static inline bool module_bounds_meet(const struct module_bounds *bounds, const uint64_t *words,
 				      size_t count)
 {
-	size_t i = 0;
+	const struct memory_range low = bounds->ranges[0], high = bounds->ranges[1];
+	const uint64_t low_size = low.end - low.start, high_size = high.end - high.start;
+	bool met = false;
 
-	while (i < count && !module_bounds_hold(bounds, words[i]))
-		i++;
-	return i < count;
+	for (size_t i = 0; i < count; i++)
+		met |= (words[i] - low.start < low_size) | (words[i] - high.start < high_size);
+	return met;
 }

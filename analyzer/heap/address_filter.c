@@ -1,5 +1,7 @@
 #include "analyzer/heap/address_filter.h"
 
+#include "analyzer/base/fetch.h"
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -79,6 +81,7 @@ __attribute__((target("avx2"))) static void look_by_vectors(const struct address
 		uint64_t first = find_failing(&tables, bytes);
 		uint64_t second = find_failing(&tables, bytes + VECTOR);
 
+		fetch_next_page(bytes, FILTERED);
 		ret[i] = ~(first | second << VECTOR);
 	}
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "analyzer/base/fetch.h"
 #include "analyzer/heap/index.h"
 
 #include <string.h>
@@ -45,8 +46,10 @@ static inline uint64_t word_filter_mask(const struct word_filter *filter, const 
 {
 	uint64_t mask = 0;
 
-	if (words == FILTER_WORDS)
+	if (words == FILTER_WORDS) {
+		fetch_next_page(bytes, FILTER_BYTES);
 		return filter->filter(bytes, &filter->bounds);
+	}
 	if (filter->word_size == sizeof(uint32_t))
 		return word_filter_narrow(bytes, words, &filter->bounds);
 	for (size_t i = 0; i < words; i++) {

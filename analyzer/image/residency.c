@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { PROGRESS_STEP = 1 << 20 };
+enum { PROGRESS_STEP = 1 << 20, AHEAD = 1 << 16 };
 
 /* Add a span; join it with the one before if both are alike, unless cut. */
 static struct error *add_span(struct residency *residency, struct span span, bool cut)
@@ -72,6 +72,9 @@ static struct error *add_by_contents(struct residency *residency, const struct r
 		bool zero;
 
 		end = MIN(end, region->end);
+		/* The first bytes of most pages tell. */
+		if (region->end - at > AHEAD)
+			__builtin_prefetch(region->bytes + (at - region->start) + AHEAD);
 		zero = bytes_are_zero(region->bytes + (at - region->start), end - at);
 		if (zero)
 			end = end_of_hole(residency->image, region, end);

@@ -1,5 +1,7 @@
 #include "analyzer/kinds/leak_root_kinds.h"
 
+#include "analyzer/image/view.h"
+
 /* For the first words of some allocations, a bit each: pointers, and numbers. */
 struct words {
 	uint8_t pointers, numbers;
@@ -17,6 +19,7 @@ struct size_shapes {
 struct counter {
 	struct analysis *analysis;
 	struct leak_root_kinds *kinds;
+	struct view view;
 	HASH_TABLE(struct size_shapes) sizes;
 };
 
@@ -33,17 +36,17 @@ void leak_root_kinds_deinit(struct leak_root_kinds *kinds)
 }
 
 /* The last word may be none that the program asked for: old contents stand there. */
-static struct words read_words(const struct analysis *analysis, allocation_id id, uint64_t size)
+static struct words read_words(struct counter *counter, allocation_id id, uint64_t size)
 {
-	const struct image *image = analysis_image(analysis);
-	const unsigned int word_size = image_word_size(image);
+	const struct analysis *analysis = counter->analysis;
+	const unsigned int word_size = image_word_size(analysis_image(analysis));
 	const uint64_t start = allocation_start(analysis_index(analysis), id);
 	struct words words = { 0 };
 
 	for (unsigned int i = 0; i < WORDS_LOOKED_AT && (i + 2) * word_size <= size; i++) {
 		uint64_t word;
 
-		if (!image_read_word(image, start + (uint64_t)i * word_size, &word) || word == 0)
+		if (!view_word(&counter->view, start + (uint64_t)i * word_size, &word) || word == 0)
 			continue;
 		if (nameless_is_pointer(analysis, word))
 			words.pointers |= (uint8_t)(1 << i);
@@ -70,7 +73,7 @@ static struct error *find_shape(struct counter *counter, allocation_id id, uint6
 	TRY_MEMORY(shapes);
 	if (shapes->count > MOST_UNLIKE)
 		return NULL;
-	words = read_words(counter->analysis, id, size);
+	words = read_words(counter, id, size);
 	while (*ret < shapes->count && are_unlike(words, shapes->shapes[*ret]))
 		++*ret;
 	if (*ret == shapes->count && ++shapes->count > MOST_UNLIKE) {
@@ -147,10 +150,13 @@ static void join_mixes(struct counter *counter)
 struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitmap *members,
 				    struct leak_root_kinds *ret)
 {
+	enum { AHEAD = 16 };
+	const struct allocation_index *index = analysis_index(analysis);
 	const struct leaks *leaks = analysis_leaks(analysis);
 	_cleanup_(counter_deinit) struct counter counter = {
 		.analysis = analysis,
 		.kinds = ret,
+		.view = { analysis_image(analysis) },
 		.sizes.memory.account = analysis_account(analysis),
 	};
 
@@ -160,9 +166,13 @@ struct error *leak_root_kinds_count(struct analysis *analysis, const struct bitm
 	TRY(analysis_need(analysis, STAGE_CLASSES));
 	TRY(analysis_need(analysis, STAGE_LEAKED_PATTERNS));
 	TRY(analysis_need(analysis, STAGE_LEAKED_TYPES));
-	for (size_t i = 0; i < leaks->count; i++)
+	for (size_t i = 0; i < leaks->count; i++) {
+		if (i + AHEAD < leaks->count)
+			view_fetch(&counter.view,
+				   allocation_start(index, leaks->roots[i + AHEAD].id));
 		if (bitmap_get(members, leaks->roots[i].id))
 			TRY(count_root(&counter, &leaks->roots[i]));
+	}
 	join_mixes(&counter);
 	return NULL;
 }
