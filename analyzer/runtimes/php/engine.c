@@ -201,12 +201,16 @@ bool php_visit_calls_from(const struct php *php, uint64_t address,
 		uint32_t info, arguments;
 		uint64_t previous;
 	} words;
+	uint64_t mark = 0; /* a call at a power of two: a damaged chain may return to it */
 
 	for (int i = 0; address && i < MOST_CALLS; i++, address = words.previous) {
 		struct php_call call = { .address = address };
 
-		if (address % WORD != 0 || !view_read(&view, address, &words, sizeof(words)))
+		if (address == mark || address % WORD != 0 ||
+		    !view_read(&view, address, &words, sizeof(words)))
 			return false;
+		if ((i & (i - 1)) == 0)
+			mark = address;
 		call.operation = words.operation;
 		call.function = words.function;
 		call.self = (words.info & PHP_TYPE) == OBJECT ? words.self : 0;
