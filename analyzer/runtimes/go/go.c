@@ -166,11 +166,12 @@ static bool is_unused(const struct go *go, uint64_t span)
 	       !words[1];
 }
 
+/* One in eight may be damaged. */
 static bool are_spans(struct go *go, uint64_t place)
 {
 	uint8_t bytes[SPAN_SIZE];
 	struct memory_range range;
-	uint64_t used = 0, i;
+	uint64_t used = 0, wrong = 0, i;
 
 	if (!read_slice(go->space.image, place, MOST_SPANS, &go->spans))
 		return false;
@@ -180,9 +181,9 @@ static bool are_spans(struct go *go, uint64_t place)
 		if (has_span(go, i, bytes, &range, &span))
 			used++;
 		else if (!is_unused(go, span))
-			return false;
+			wrong++;
 	}
-	return used > i / 8;
+	return used > i / 8 && wrong <= i / 8;
 }
 
 static bool read_objects(const struct layout *layout, const uint8_t bytes[static SPAN_SIZE],

@@ -10,6 +10,7 @@
  */
 #include "analyzer/runtimes/go/profile.h"
 
+#include "analyzer/heap/cycle.h"
 #include "analyzer/runtimes/module_data.h"
 #include "analyzer/runtimes/runtime.h"
 
@@ -64,13 +65,15 @@ static struct error *visit_buckets(void *owner, noted_visitor *visit, void *data
 	struct object_space *space = owner;
 	struct view view = { space->image };
 	struct budget steps = { .left = space->image->size / (BUCKET_WORDS * WORD) };
+	struct cycle_search search = { .power = 1 };
 	uint64_t place = module_data_search(space->image, space->program, is_list, space);
 	uint64_t address = 0;
 	struct bucket bucket;
 
 	if (!place || !view_word(&view, place, &address))
 		return NULL;
-	for (; budget_take(&steps) && read_bucket(&view, address, &bucket);
+	for (; budget_take(&steps) && !cycle_closes(&search, address) &&
+	       read_bucket(&view, address, &bucket);
 	     address = bucket.words[NEXT]) {
 		const struct noted_blocks noted = {
 			.count = bucket.made - bucket.freed,

@@ -1,8 +1,8 @@
 #include "analyzer/runtimes/php/engine.h"
 
-#include "analyzer/runtimes/object_links.h"
-
+#include "analyzer/heap/cycle.h"
 #include "analyzer/runtimes/module_data.h"
+#include "analyzer/runtimes/object_links.h"
 
 #include <string.h>
 
@@ -201,16 +201,14 @@ bool php_visit_calls_from(const struct php *php, uint64_t address,
 		uint32_t info, arguments;
 		uint64_t previous;
 	} words;
-	uint64_t mark = 0; /* a call at a power of two: a damaged chain may return to it */
+	struct cycle_search search = { .power = 1 };
 
 	for (int i = 0; address && i < MOST_CALLS; i++, address = words.previous) {
 		struct php_call call = { .address = address };
 
-		if (address == mark || address % WORD != 0 ||
+		if (cycle_closes(&search, address) || address % WORD != 0 ||
 		    !view_read(&view, address, &words, sizeof(words)))
 			return false;
-		if ((i & (i - 1)) == 0)
-			mark = address;
 		call.operation = words.operation;
 		call.function = words.function;
 		call.self = (words.info & PHP_TYPE) == OBJECT ? words.self : 0;

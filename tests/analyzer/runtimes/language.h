@@ -16,7 +16,7 @@
 static const uint64_t LANGUAGE_MODULE = 0x7f0000000000, LANGUAGE_DATA = LANGUAGE_MODULE + PAGE,
 		      LANGUAGE_HEAP = 0x555500000000;
 
-enum { LANGUAGE_DATA_SIZE = 2 * PAGE, LANGUAGE_HEAP_SIZE = 1 << 20, LANGUAGE_ALIGNMENT = 16 };
+enum { LANGUAGE_DATA_SIZE = 32 * PAGE, LANGUAGE_HEAP_SIZE = 1 << 20, LANGUAGE_ALIGNMENT = 16 };
 
 struct language {
 	struct world world;
@@ -94,11 +94,13 @@ static inline uint64_t language_pair(uint32_t low, uint32_t high)
 	return (uint64_t)high << 32 | low;
 }
 
-/* Find the language and its objects. */
+/* Find the language, its memory and its objects. */
 static inline void language_open(struct language *language, const struct runtime *runtime)
 {
 	const struct runtime *kinds[] = { runtime, NULL };
 	struct world *world = &language->world;
+	const struct named_range *ranges;
+	size_t count;
 
 	world_open(world);
 	world_find_program(world);
@@ -108,11 +110,27 @@ static inline void language_open(struct language *language, const struct runtime
 							   world->index, &world->account, NULL },
 				&language->list));
 	assert_no_error(runtimes_find_objects(language->list, NULL));
+	assert_int_equal(runtime_count(language->list), 1);
+	ranges = runtimes_memory(language->list, 0, &count);
+	for (size_t i = 1; i < count; i++)
+		assert_true(ranges[i - 1].range.end <= ranges[i].range.start);
 }
 
 static inline allocation_id language_find(const struct language *language, uint64_t address)
 {
 	return allocation_find(language->world.index, address);
+}
+
+/* What the language uses its memory at address for, or "none". */
+static inline const char *language_range(const struct language *language, uint64_t address)
+{
+	size_t count;
+	const struct named_range *ranges = runtimes_memory(language->list, 0, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (address >= ranges[i].range.start && address < ranges[i].range.end)
+			return ranges[i].name;
+	return "none";
 }
 
 /* The name of the class of the object in the block at address, or "none". */
