@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/perl/links.h"
 
+#include "analyzer/heap/cycle.h"
+
 enum {
 	/* Fields in the body of a PVAV, PVCV, PVGV. */
 	LAST_ITEM = 16,
@@ -66,9 +68,12 @@ void perl_walk_entries(struct object_walk *walk, const struct perl_head *head)
 	if (!perl_read_hash(perl_of(walk)->arenas, view, head, &hash))
 		return;
 	for (uint64_t i = 0; i < hash.chains && object_walk_step(walk); i++) {
+		struct cycle_search search = { .power = 1 };
+
 		if (!view_word(view, hash.table + PERL_WORD * i, &entry))
 			return;
-		while (entry && object_walk_step(walk))
+		/* A damaged chain that returns to itself takes no steps from other hashes. */
+		while (entry && !cycle_closes(&search, entry) && object_walk_step(walk))
 			if (!view_word(view, entry + PERL_WORD, &link.which) ||
 			    !view_word(view, entry + 2 * (uint64_t)PERL_WORD, &link.target) ||
 			    follow_head(walk, &link) || !view_word(view, entry, &entry))
