@@ -11,6 +11,7 @@
 #include "analyzer/base/budget.h"
 #include "analyzer/base/macros.h"
 #include "analyzer/base/sort.h"
+#include "analyzer/heap/cycle.h"
 #include "analyzer/runtimes/jvm/space.h"
 
 enum {
@@ -105,13 +106,17 @@ static struct error *add_class(struct search *search, uint64_t class)
 static struct error *find_pieces(struct search *search)
 {
 	const struct image *image = search->tables->image;
+	struct cycle_search loaders = { .power = 1 };
 	uint64_t loader, class;
 
 	if (!jvm_static(search->tables, "ClassLoaderDataGraph", "_head", &loader))
 		return NULL;
-	while (loader && budget_take(&search->steps) &&
+	while (loader && !cycle_closes(&loaders, loader) && budget_take(&search->steps) &&
 	       image_read_u64(image, loader + search->loader_classes, &class)) {
-		while (class && budget_take(&search->steps)) {
+		struct cycle_search classes = { .power = 1 };
+
+		/* A damaged list that returns to itself takes no steps from other loaders. */
+		while (class && !cycle_closes(&classes, class) && budget_take(&search->steps)) {
 			TRY(add_class(search, class));
 			if (!image_read_u64(image, class + search->class_next, &class))
 				break;

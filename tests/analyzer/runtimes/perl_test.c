@@ -249,11 +249,12 @@ TEST(chain_of_a_package_that_returns_to_itself_costs_only_its_other_variables)
 TEST(array_of_huge_count_ends_with_its_memory)
 {
 	START(perl);
-	uint64_t body = core_get(&perl.process.core, perl.cache);
+	uint64_t hash = add_hash(&perl, 0, 0);
 
-	set(&perl, body + 16, UINT64_MAX - 1);
+	add_entry(&perl, perl.session, "user", add_reference(&perl, hash));
+	set(&perl, core_get(&perl.process.core, perl.cache) + 16, UINT64_MAX - 1);
 	perl_open(&perl);
-	assert_path(&perl, perl.session, "$main::app->{cache}[0]");
+	assert_path(&perl, hash, "$main::app->{cache}[0]{user}");
 }
 
 TEST(head_without_a_body_costs_only_itself)
