@@ -38,7 +38,7 @@ static unsigned int find_calls(const struct google_span *span, const uint64_t wo
 	return 0;
 }
 
-/* What is given has the size of a class, or all pages. */
+/* A sampled allocation has the size of a class, or all pages. */
 static bool may_be_given(const struct google_tcmalloc *tc, const struct google_span *span,
 			 uint64_t wanted, uint64_t bytes)
 {

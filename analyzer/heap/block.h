@@ -103,7 +103,7 @@ void block_sink_align(struct block_sink *sink, unsigned int alignment);
 struct error *block_sink_region(struct block_sink *sink, uint64_t start, uint64_t end,
 				arena_number arena);
 
-/* The same, but a stretch that begins where the arena's last region ends only makes that longer. */
+/* As block_sink_region(), but a stretch behind the arena's last region extends that. */
 struct error *block_sink_stretch(struct block_sink *sink, uint64_t start, uint64_t end,
 				 arena_number arena);
 

@@ -81,14 +81,26 @@ static struct heap_region *last_region(const struct block_sink *sink)
 	return &sink->regions.items[sink->regions.count - 1];
 }
 
+/* True if what begins there is in the arena's last region, or where that ends. */
+static bool goes_on(const struct block_sink *sink, uint64_t start, arena_number arena)
+{
+	const struct heap_region *last;
+
+	if (sink->regions.count == 0 || sink->refuses)
+		return false;
+	last = last_region(sink);
+	return last->arena == arena && last->shift == sink->shift && start >= last->start &&
+	       start <= last->end;
+}
+
 struct error *block_sink_stretch(struct block_sink *sink, uint64_t start, uint64_t end,
 				 arena_number arena)
 {
-	struct heap_region *last = sink->regions.count && !sink->refuses ? last_region(sink) : NULL;
+	struct heap_region *last;
 
-	if (!last || last->arena != arena || last->shift != sink->shift || start < last->start ||
-	    start > last->end)
+	if (!goes_on(sink, start, arena))
 		return block_sink_region(sink, start, end, arena);
+	last = last_region(sink);
 	if (start == last->end)
 		last->end = MAX(start, end);
 	return NULL;

@@ -2,7 +2,7 @@
 
 #include "tests/analyzer/drawn_process.h"
 
-/* What a format writes of all that is used. */
+/* Export all that is used; the text is to be freed. */
 static char *export_text(struct drawn *drawn, const char *name)
 {
 	struct analysis *analysis = drawn_open(drawn, STAGE_HEAP);

@@ -64,7 +64,7 @@ static uint64_t add_class(struct language *language, const char *name, uint64_t 
 {
 	uint64_t class = language_allocate(language, 8 * CLASS_WORDS);
 
-	/* Of a program, linked, with one member. */
+	/* A linked class of a program, with one member. */
 	language_set(language, class, 2, add_string(language, name), parent, language_pair(1, 8),
 		     1);
 	set_array(language, class + 64);
