@@ -184,9 +184,17 @@ class Perl(harness.LiveTest):
         shutil.copy(self.core, path)
         self.assertGreater(ring_chains(path, self.truth["User"]), LIVE)
         users = "select max(path(address)) from allocation where class = 'User'"
-        for words in (("tree",), ("report",), ("sql", users)):
+        for words in (("tree",), ("report",), ("sql", users),
+                      ("sql", "select count(*) from item")):
             harness.ask("-q", path, *words, expected=(harness.FINE, harness.INCOMPLETE),
                         timeout=harness.TIMEOUT)
+
+    def test_packages_whose_chains_are_rings_are_walked_once(self):
+        path = f"{self.folder}/packages"
+        shutil.copy(self.core, path)
+        self.assertGreater(ring_chains(path, numbers(path, "used", "stash")), 100)
+        harness.run(harness.HEAPCORE, "-q", "slim", "-o", f"{path}.slim", path,
+                    timeout=10)
 
     def test_damaged_values_are_told_and_hold_what_they_refer_to(self):
         path = f"{self.folder}/damaged"
