@@ -26,7 +26,7 @@ static char *export_text(struct drawn *drawn, const char *name)
 	assert_no_error(owners_find(analysis, used, true, &owners));
 	writer_init(&writer, out);
 	assert_no_error(format->write(&export, &writer));
-	writer_flush(&writer);
+	writer_deinit(&writer);
 	fclose(out);
 	return text;
 }
