@@ -312,7 +312,8 @@ static bool take_property(void *data, uint64_t name, uint64_t value)
 {
 	struct walk *walk = data;
 
-	return follow(walk, STEP_PROPERTY, name, walk->is_table, value);
+	return !object_walk_step(&walk->links) ||
+	       follow(walk, STEP_PROPERTY, name, walk->is_table, value);
 }
 
 /* Visit what the object at address refers to, in words of the language. */
