@@ -22,6 +22,7 @@ struct language {
 	struct world world;
 	uint64_t next;	       /* where the next block begins */
 	struct runtimes *list; /* of the language alone */
+	struct debug *debug;
 	struct object_paths *paths;
 	struct bitmap anchored; /* everything is */
 	char text[256];
@@ -42,6 +43,8 @@ static inline void language_deinit(struct language *language)
 	bitmap_deinit(&language->anchored);
 	if (language->list)
 		runtimes_destroy(language->list);
+	if (language->debug)
+		debug_destroy(language->debug);
 	world_deinit(&language->world);
 }
 DEFINE_DEINIT(language_deinit, struct language)
@@ -99,17 +102,20 @@ static inline void language_open(struct language *language, const struct runtime
 {
 	const struct runtime *kinds[] = { runtime, NULL };
 	struct world *world = &language->world;
+	const struct debug_options options = { 0 };
 	const struct named_range *ranges;
 	size_t count;
 
 	world_open(world);
 	world_find_program(world);
+	assert_no_error(debug_create(world->image, world->program, &options, &world->findings,
+				     &language->debug));
 	assert_no_error(
 		runtimes_create(kinds,
 				&(struct runtime_context){ world->image, world->program,
 							   world->index, &world->account, NULL },
 				&language->list));
-	assert_no_error(runtimes_find_objects(language->list, NULL));
+	assert_no_error(runtimes_find_objects(language->list, language->debug));
 	assert_int_equal(runtime_count(language->list), 1);
 	ranges = runtimes_memory(language->list, 0, &count);
 	for (size_t i = 1; i < count; i++)
@@ -121,7 +127,7 @@ static inline allocation_id language_find(const struct language *language, uint6
 	return allocation_find(language->world.index, address);
 }
 
-/* What the language uses its memory at address for, or "none". */
+/* The use of the language's own memory at address, or "none". */
 static inline const char *language_range(const struct language *language, uint64_t address)
 {
 	size_t count;
