@@ -233,6 +233,14 @@ void report_end_table(struct report *report)
 		report_say_left_out(report, left_out, "rows");
 }
 
+void report_cut_table(struct report *report)
+{
+	report->left_out = 0;
+	for (; report; report = report->next)
+		if (report->table)
+			end_table(report);
+}
+
 void report_say_left_out(struct report *report, uint64_t count, const char *noun)
 {
 	static const struct table table = TABLE(

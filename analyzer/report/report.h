@@ -267,8 +267,9 @@ bool report_is_brief(const struct report *report);
 /* True if no reader is left, so that a long command may end. */
 bool report_broken(const struct report *report);
 
-/* After an error, report_close() ends the table. */
+/* After an error, report_close() ends the table; report_cut_table() does so before another one. */
 void report_begin_table(struct report *report, const struct table *table);
+void report_cut_table(struct report *report);
 void report_values(struct report *report, const struct value *values, size_t count);
 void report_end_row(struct report *report);
 void report_end_table(struct report *report);

@@ -148,6 +148,7 @@ static struct error *write_largest(struct page *page, const char *words)
 	/* The other sections are worth a page without this one. */
 	if (!error || error_code(error) != ERROR_NO_MEMORY)
 		return error;
+	report_cut_table(page->report);
 	rows_text(page->report, error_message(error));
 	error_destroy(error);
 	return NULL;

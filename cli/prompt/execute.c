@@ -253,8 +253,10 @@ static struct error *write_report(struct session *session, const struct request 
 		snprintf(who, sizeof(who), "'%s'", command->name);
 		error = analysis_explain_shortage(session->analysis, who, error);
 	}
-	if (command->fail && error && error_code(error) != ERROR_INTERRUPTED)
+	if (command->fail && error && error_code(error) != ERROR_INTERRUPTED) {
+		report_cut_table(report);
 		command->fail(dump_path(session), error, report);
+	}
 	output->dropped = error && error_code(error) != ERROR_FOUND;
 	session_check_files(session);
 	left_out = reports_left_out(&reports);

@@ -73,3 +73,27 @@ TEST(rows_go_to_all_reports_of_a_chain)
 	free(first.text);
 	free(second.text);
 }
+
+TEST(table_that_an_error_cuts_off_is_ended_before_another)
+{
+	static const struct table cut =
+		TABLE("cut", NULL, { "size", VALUE_BYTES }, { "name", VALUE_TEXT });
+	static const struct table failure = TABLE("failure", NULL, { "error", VALUE_TEXT });
+	struct reported reported;
+	struct report *report = &reported.report;
+
+	reported_open(&reported, "json", false);
+	report_begin_table(report, &cut);
+	report_row(report, 8, "first");
+	report_add(report, 16);
+	report_cut_table(report);
+	report_single(report, &failure, "why");
+	report_cut_table(report);
+	reported_close(&reported, "{\n \"heapcore\": 2,\n \"core\": null,\n \"command\": null,\n"
+				  " \"tables\": [\n"
+				  "  {\"name\": \"cut\", \"rows\": [\n"
+				  "   {\"size\":8,\"name\":\"first\"}\n  ]},\n"
+				  "  {\"name\": \"failure\", \"rows\": [\n"
+				  "   {\"error\":\"why\"}\n  ]}\n"
+				  " ],\n \"findings\": [],\n \"complete\": true\n}\n");
+}
