@@ -175,8 +175,8 @@ static struct error *compare(const struct analysis *analysis, const struct plant
 static struct error *look_into(const char *path, struct progress *progress,
 			       const struct planted *planted)
 {
-	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
 	_cleanup_(analysis_destroy) struct analysis *analysis = NULL;
+	_cleanup_(leak_kinds_deinit) struct leak_kinds kinds = { 0 };
 	struct set_total total;
 
 	TRY(analysis_create(path, NULL, progress, &analysis));
