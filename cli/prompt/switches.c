@@ -3,6 +3,7 @@
 #include "analyzer/base/list.h"
 #include "analyzer/base/text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -215,6 +216,7 @@ static struct error *keep_value(int keep, const char *choices, const char *value
 {
 	struct word_list *list = ret;
 
+	assert(value || kind_of_kept(keep) == KEEP_FLAG);
 	switch (kind_of_kept(keep)) {
 	case KEEP_COUNT:
 		return parse_count(value, ret);
@@ -259,11 +261,14 @@ static int keep_of(const struct argp_option *option)
 error_t switch_take(const struct argp_option *options, int key, const char *value,
 		    struct argp_state *state)
 {
-	for (; !is_end(options); options++)
-		if (options->key == key && keep_of(options))
-			return switch_refuse(state, keep_in(state->input, keep_of(options),
-							    options->arg, value));
-	return ARGP_ERR_UNKNOWN;
+	struct error *error;
+
+	while (!is_end(options) && !(options->key == key && keep_of(options)))
+		options++;
+	if (is_end(options))
+		return ARGP_ERR_UNKNOWN;
+	error = keep_in(state->input, keep_of(options), options->arg, value);
+	return switch_refuse(state, error ? error_wrap(error, "--%s", options->name) : NULL);
 }
 
 error_t switch_refuse(struct argp_state *state, struct error *error)

@@ -232,7 +232,7 @@ static void write_holder(struct report *report, const struct analysis *newest,
 	const struct diff_group *most = growth->most;
 
 	if (error) {
-		report->error = error;
+		report->error = error_first(report->error, error);
 		return;
 	}
 	report_add(report, growth->whole->bytes, growth->whole->count, growth->holder,

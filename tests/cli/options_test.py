@@ -98,7 +98,7 @@ class OptionsTest(FrontEndTest):
     def test_wrong_options_are_wrong_usage(self):
         self.check_error(WRONG_USAGE, "no core is given")
         self.check_error(WRONG_USAGE, "frobnicate", "--frobnicate", "core.1")
-        self.check_error(WRONG_USAGE, "sometimes", "--color=sometimes", "core.1")
+        self.check_error(WRONG_USAGE, "--color: 'sometimes' is not 'auto'", "--color=sometimes", "core.1")
         self.check_error(WRONG_USAGE, "no commands", "-t", "core.1", "help")
 
     def test_no_such_file_is_wrong_usage(self):
