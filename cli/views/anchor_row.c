@@ -195,8 +195,8 @@ void anchor_write_step(const struct analysis *analysis, const struct anchor *anc
 		{ "path", VALUE_TEXT }, { "offset", VALUE_ADDRESS }, { "frame", VALUE_TEXT },
 		{ "thread", VALUE_NUMBER });
 	struct anchor_name name = name_anchor(analysis, anchor);
-	_cleanup_(free) char *own_name = name.name ? rows_own_words(name.name) : NULL;
-	_cleanup_(free) char *own_frame = name.frame ? rows_own_words(name.frame) : NULL;
+	_cleanup_(free) char *own_name = name.name ? rows_own_words(name.name, false) : NULL;
+	_cleanup_(free) char *own_frame = name.frame ? rows_own_words(name.frame, false) : NULL;
 	char text[64], held[64], kind[64];
 
 	name.name = own_name;

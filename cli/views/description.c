@@ -42,7 +42,7 @@ static char *describe_owner_place(const struct analysis *analysis, uint64_t owne
 		name = debug_stack_place(debug, place.stack->thread, owner);
 	if (!name)
 		return strdup("");
-	own_name = rows_own_words(name);
+	own_name = rows_own_words(name, false);
 	return own_name ? format_text(", which is %s", own_name) : NULL;
 }
 
@@ -153,7 +153,7 @@ static void note_type(struct describer *describer, allocation_id id,
 	if (type_reason_find(analysis, id, ret) &&
 	    (ret->type || describer->selection->is_address)) {
 		if (report_is_brief(describer->report) && ret->path) {
-			char *path = rows_own_words(ret->path);
+			char *path = rows_own_words(ret->path, false);
 
 			free(ret->path);
 			ret->path = path;

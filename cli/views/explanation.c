@@ -153,7 +153,7 @@ static void write_step(struct describer *describer, size_t number, allocation_id
 	bool has_name =
 		signature && rows_signature_name(analysis, &describer->selection->query, signature);
 	_cleanup_(free) char *type = step_type(describer, id);
-	_cleanup_(free) char *own_field = field ? rows_own_words(field) : NULL;
+	_cleanup_(free) char *own_field = field ? rows_own_words(field, true) : NULL;
 
 	report_begin_table(report, &table);
 	report_add(report, number);

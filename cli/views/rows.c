@@ -41,10 +41,17 @@ static size_t index_of_elements(const char *name, size_t length)
 	return length;
 }
 
-char *rows_own_words(const char *name)
+char *rows_own_words(const char *name, bool is_member)
 {
 	char *ret = malloc(strlen(name) + 1), *end = ret;
 
+	/* A program may call its variables as a library does its members. */
+	if (ret && !is_member) {
+		size_t length = strcspn(name, ".[- ");
+
+		end = mempcpy(end, name, length);
+		name += length;
+	}
 	while (ret && *name) {
 		size_t separator = *name == '.' ? 1 : strncmp(name, "->", 2) == 0 ? 2 : 0;
 		size_t length = member_length(name + separator);

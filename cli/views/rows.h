@@ -12,9 +12,9 @@
 
 /*
  * The name of a variable or member without what only the C++ library knows: its own members, as in
- * "owners._M_t._M_impl (server)". Nothing may be left. To be freed.
+ * "owners._M_t._M_impl (server)". Nothing may be left of a member. To be freed.
  */
-char *rows_own_words(const char *name);
+char *rows_own_words(const char *name, bool is_member);
 
 /* "25 allocations use 0x668 (1,640) bytes." */
 void rows_total(struct report *report, const char *noun, struct set_total total);
