@@ -9,6 +9,7 @@
 #include "cli/prompt/switches.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 static const char DOCUMENTATION[] =
@@ -249,6 +250,8 @@ int slim_main(int count, char **arguments)
 
 	if (argp_parse(&slim_parser, count, arguments, 0, NULL, &given))
 		return EXIT_NOT_ANALYSED;
+	/* The reader of --audit wants no message once it is gone. */
+	signal(SIGPIPE, SIG_DFL);
 	session_init(&session, given.quiet);
 	given.debug.give_up = give_up;
 	given.debug.memory = machine_memory();

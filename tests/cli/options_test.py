@@ -463,6 +463,12 @@ class RedirectionTest(FrontEndTest):
             self.assertEqual(process.stderr.read(), b"")
         self.assertEqual(process.returncode, -signal.SIGPIPE)
 
+    def test_broken_pipe_ends_an_audit_quietly(self):
+        with self.place.start("slim", "--audit", "core.1") as process:
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+        self.assertEqual(process.returncode, -signal.SIGPIPE)
+
 
 class InterruptTest(FrontEndTest):
     def test_interrupt_ends_the_program(self):
