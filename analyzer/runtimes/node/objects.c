@@ -1,5 +1,7 @@
 #include "analyzer/runtimes/node/node.h"
 
+#include "analyzer/heap/cycle.h"
+
 /* Fields of a Map, src/objects/map.tq. */
 enum {
 	MAP_MORE_BITS = 15,
@@ -92,10 +94,12 @@ bool node_read_file(struct v8_reader *reader, uint64_t script, char *ret, size_t
 /* A map that was derived from another has that where the first has the constructor. */
 static bool read_mapped_constructor(struct v8_reader *reader, uint64_t map, char *ret, size_t size)
 {
+	struct cycle_search search = { .power = 1 };
 	struct v8_map next;
 	uint64_t word;
 
-	while (v8_step(reader)) {
+	/* A damaged map may be derived from itself. */
+	while (!cycle_closes(&search, map) && v8_step(reader)) {
 		if (!view_word(&reader->view, map + reader->layout->constructor, &word) ||
 		    !v8_map_of(reader, word, &next))
 			return false;

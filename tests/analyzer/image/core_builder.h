@@ -220,25 +220,50 @@ static inline uint32_t core_symbol_hash(const char *name)
 }
 
 /*
- * The module at start, of core_add_module(), exports these variables: its first page has the tables
- * of the loader, from which module_exports() and module_find_variable() know them.
+ * The module at start, of core_add_module(), exports these variables: the loader's tables of them,
+ * from which module_exports() and module_find_variable() know them, stand in its data from there
+ * on. Returns where they end.
  */
-static inline void core_export(struct core *core, uint64_t start, const struct core_symbol *symbols,
-			       size_t count)
+static inline uint64_t core_export(struct core *core, uint64_t start, uint64_t tables,
+				   const struct core_symbol *symbols, size_t count)
 {
-	enum { DYNAMIC = 0x100, HASHES = 0x180, TABLE = 0x400, NAMES = 0x800, END = 0x1000 };
-	const Elf64_Dyn tags[] = {
-		{ DT_GNU_HASH, { HASHES } },   { DT_SYMTAB, { TABLE } }, { DT_STRTAB, { NAMES } },
-		{ DT_STRSZ, { END - NAMES } }, { DT_NULL, { 0 } },
-	};
 	/* A bucket, which begins with symbol 1, and a word of the filter. */
 	const uint32_t hashes[] = { 1, 1, 1, 0, UINT32_MAX, UINT32_MAX, 1 };
+	enum { TAGS = 5 };
+	const uint64_t hash_place = tables + TAGS * sizeof(Elf64_Dyn),
+		       symbol_place = hash_place + sizeof(hashes) + 4 * (count | 1),
+		       names = symbol_place + (count + 1) * sizeof(Elf64_Sym);
 	uint8_t *page = core_at(core, start, PAGE);
 	Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)page;
 	Elf64_Phdr *segments = (Elf64_Phdr *)(void *)(page + sizeof(*header));
-	uint32_t name = NAMES + 1, last = 0;
+	uint64_t name = names + 1;
 
-	assert_true(TABLE + (count + 1) * sizeof(Elf64_Sym) <= NAMES);
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Sym symbol = {
+			.st_name = (Elf64_Word)(name - names),
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+			.st_shndx = 1,
+			.st_value = symbols[i].address - start,
+			.st_size = sizeof(uint64_t),
+		};
+		size_t size = strlen(symbols[i].name) + 1;
+		uint32_t hash = (core_symbol_hash(symbols[i].name) & ~1u) | (i + 1 == count);
+
+		memcpy(core_at(core, symbol_place + (i + 1) * sizeof(symbol), sizeof(symbol)),
+		       &symbol, sizeof(symbol));
+		memcpy(core_at(core, hash_place + sizeof(hashes) + 4 * i, 4), &hash, 4);
+		memcpy(core_at(core, name, size), symbols[i].name, size);
+		name += size;
+	}
+	const Elf64_Dyn tags[TAGS] = {
+		{ DT_GNU_HASH, { hash_place - start } },
+		{ DT_SYMTAB, { symbol_place - start } },
+		{ DT_STRTAB, { names - start } },
+		{ DT_STRSZ, { name - names } },
+		{ DT_NULL, { 0 } },
+	};
+	memcpy(core_at(core, tables, sizeof(tags)), tags, sizeof(tags));
+	memcpy(core_at(core, hash_place, sizeof(hashes)), hashes, sizeof(hashes));
 	header->e_ident[EI_CLASS] = ELFCLASS64;
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_ident[EI_VERSION] = header->e_version = EV_CURRENT;
@@ -247,29 +272,13 @@ static inline void core_export(struct core *core, uint64_t start, const struct c
 	header->e_ehsize = sizeof(*header);
 	header->e_phnum = 3;
 	segments[0].p_filesz = PAGE;
+	segments[1].p_filesz = segments[1].p_memsz;
+	segments[1].p_offset = PAGE;
 	segments[2] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
-				    .p_vaddr = DYNAMIC,
+				    .p_vaddr = tables - start,
 				    .p_filesz = sizeof(tags),
 				    .p_memsz = sizeof(tags) };
-	memcpy(page + DYNAMIC, tags, sizeof(tags));
-	memcpy(page + HASHES, hashes, sizeof(hashes));
-	for (size_t i = 0; i < count; i++) {
-		const Elf64_Sym symbol = {
-			.st_name = name - NAMES,
-			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-			.st_shndx = 1,
-			.st_value = symbols[i].address - start,
-			.st_size = sizeof(uint64_t),
-		};
-		size_t size = strlen(symbols[i].name) + 1;
-
-		assert_true(name + size <= END);
-		last = (core_symbol_hash(symbols[i].name) & ~1u) | (i + 1 == count);
-		memcpy(page + TABLE + (i + 1) * sizeof(symbol), &symbol, sizeof(symbol));
-		memcpy(page + HASHES + sizeof(hashes) + i * sizeof(last), &last, sizeof(last));
-		memcpy(page + name, symbols[i].name, size);
-		name += (uint32_t)size;
-	}
+	return name;
 }
 
 static inline void core_note_files(struct core *core)

@@ -9,9 +9,10 @@ extern const struct runtime runtime_jvm;
 enum { ENTRY = 40, ENTRIES = 64, PIECE = 4 << 20, GENERATION = 1 << 20, VALUES = 32 };
 
 static const uint64_t TABLE = LANGUAGE_DATA + PAGE, NAMES = TABLE + PAGE, WORDS = NAMES + 2 * PAGE,
-		      STATICS = WORDS + 8 * VALUES, OBJECTS = WORDS + PAGE, YOUNG = 0x700000000,
-		      OLD = YOUNG + GENERATION, CODE = 0x7e0000000000, CLASSES = 0x800000000,
-		      METHODS = 0x7d0000000000, LOADERS = OBJECTS + 0x400;
+		      STATICS = WORDS + 8 * VALUES, OBJECTS = WORDS + PAGE,
+		      EXPORTS = OBJECTS + PAGE, YOUNG = 0x700000000, OLD = YOUNG + GENERATION,
+		      CODE = 0x7e0000000000, CLASSES = 0x800000000, METHODS = 0x7d0000000000,
+		      LOADERS = OBJECTS + 0x400;
 
 /* Fields of a virtual machine's objects: their offsets. */
 enum {
@@ -81,7 +82,8 @@ static void export_table(struct jvm *jvm)
 		symbols[i] = (struct core_symbol){ variables[i].name, WORDS + 8 * i };
 		language_set(&jvm->language, WORDS + 8 * i, variables[i].value);
 	}
-	core_export(&jvm->language.world.core, LANGUAGE_MODULE, symbols, COUNT_OF(symbols));
+	core_export(&jvm->language.world.core, LANGUAGE_MODULE, EXPORTS, symbols,
+		    COUNT_OF(symbols));
 }
 
 static void add_heap(struct jvm *jvm)
