@@ -1,3 +1,5 @@
+#include "analyzer/runtimes/object_links.h"
+
 #include "tests/analyzer/runtimes/language.h"
 
 extern const struct runtime runtime_php;
@@ -278,4 +280,53 @@ TEST(calls_of_which_one_is_its_own_caller_end)
 	assert_int_equal(counts[1], 1);
 	assert_path(php, php.sessions[0], "work(): $x");
 	assert_path(php, php.session, "$app->cache['user:17']");
+}
+
+static bool count_link(void *data, const struct object_link *link)
+{
+	++*(size_t *)data;
+	return false;
+}
+
+static struct error *count_object(void *data, allocation_id id, uint64_t place)
+{
+	++*(size_t *)data;
+	return NULL;
+}
+
+/* Count the objects and values that the object at address leads to. */
+static size_t count_links(struct php_process *php, uint64_t address)
+{
+	struct object_space *space = runtimes_space(php->language.list, &runtime_php);
+	allocation_id id = language_find(&php->language, address);
+	size_t count = 0;
+
+	assert_no_error(object_visit_items(space, id, count_link, &count));
+	assert_no_error(object_visit_references(space, id, count_object, &count));
+	return count;
+}
+
+TEST(objects_of_an_engine_without_a_known_layout_have_no_links)
+{
+	START(php);
+	struct core *core = &php.language.world.core;
+	uint64_t function = core_get(core, core_get(core, FUNCTIONS + 16));
+
+	/* The function has no code, so no version fits. */
+	language_set(&php.language, function + 72, 0);
+	php_open(&php);
+	assert_class(php, php.app, "App");
+	assert_path(php, php.session, "none");
+	assert_int_equal(count_links(&php, php.app), 0);
+	assert_int_equal(count_links(&php, php.cache), 0);
+}
+
+TEST(members_and_elements_are_links)
+{
+	START(php);
+
+	php_open(&php);
+	assert_path(php, php.app, "$app");
+	assert_int_equal(count_links(&php, php.app), 2);
+	assert_int_equal(count_links(&php, php.cache), 2);
 }
