@@ -25,7 +25,7 @@ static const uint64_t NODE = 0x7d0000000000, VALUES = NODE + PAGE, EXPORTS = VAL
 		      CHUNK = 0x555540000000, START = CHUNK + 0x100,
 		      END = CHUNK + V8_CHUNK_ALIGNMENT;
 
-/* What V8 says of itself to debuggers; what is not named here is of no object of the test. */
+/* V8 states these facts to debuggers. Types that no object of the test has are there, too. */
 static const struct {
 	const char *name;
 	uint64_t value;
