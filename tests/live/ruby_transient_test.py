@@ -86,6 +86,10 @@ class Transient(harness.LiveTest):
         self.assertLess(arena["used_bytes"] + arena["free_bytes"], arena["size"])
         self.assertGreater(self.total("used", "%RubyArrayElements")["count"], KEPT)
 
+    def test_side_file_has_the_arena_of_pieces(self):
+        harness.ask("-q", "--side-file", self.core, "bill")
+        harness.ask("-q", "--side-file", "--verify-side-file", self.core)
+
     def test_damage_does_no_harm(self):
         for path in harness.damage(self.core, self.path("damaged"), 10000):
             harness.ask("-q", path, "bill", expected=(harness.FINE, harness.INCOMPLETE))
