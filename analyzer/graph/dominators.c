@@ -1,6 +1,7 @@
 #include "analyzer/graph/dominators.h"
 
 #include "analyzer/base/array.h"
+#include "analyzer/base/sort.h"
 #include "analyzer/graph/dominator_levels.h"
 
 #include <assert.h>
@@ -78,6 +79,7 @@ struct finder {
 	ARRAY(struct open_vertex) open; /* vertices on the current path with more edges to follow */
 	uint32_t count;			/* of numbers given, 0 not counted */
 	uint32_t earlier;		/* the last number of earlier ranks */
+	uint32_t from_roots;		/* the last number that one root after the other gave */
 	allocation_id first_root;	/* the id of the first root */
 	struct known_edge known[KNOWN_EDGES];
 	size_t first_known, known_count; /* their places, modulo KNOWN_EDGES */
@@ -91,6 +93,7 @@ struct place {
 
 struct dominators {
 	size_t count;
+	size_t in_order; /* positions: of the roots that lead there first */
 	ARRAY(struct positions) roots;
 	ARRAY(uint32_t) positions; /* by id, or NOT_USED; empty until they are needed */
 	const struct allocation_index *index;
@@ -355,7 +358,7 @@ static struct error *number_roots(struct finder *finder)
 			finder->earlier = finder->count;
 		TRY(number_from(finder, finder->first_root + (allocation_id)i));
 	}
-	finder->earlier = finder->count;
+	finder->earlier = finder->from_roots = finder->count;
 	return NULL;
 }
 
@@ -574,8 +577,22 @@ static void place_vertices(struct finder *finder)
 	}
 }
 
+/*
+ * How many positions roots lead to: behind them is the first entry, if there is one. Nothing else
+ * has a number behind theirs and hangs on the virtual root.
+ */
+static size_t positions_from_roots(const struct finder *finder)
+{
+	const struct vertex *behind = &vertices(finder)[finder->from_roots + 1];
+
+	return finder->from_roots < finder->count && behind->dominator == ROOT
+		       ? behind->label
+		       : finder->count - finder->input->roots.count;
+}
+
 static struct error *place_roots(const struct finder *finder, struct dominators *dominators)
 {
+	dominators->in_order = positions_from_roots(finder);
 	dominators->roots.memory.account = finder->input->account;
 	TRY(array_resize(&dominators->roots, finder->input->roots.count));
 	for (size_t i = 0; i < dominators->roots.count; i++) {
@@ -754,21 +771,30 @@ struct positions dominators_root(const struct dominators *dominators, size_t roo
 	return dominators->roots.items[root];
 }
 
+/* The last root that begins at the position or before it, or NO_ROOT. */
+static size_t root_before(const struct dominators *dominators, size_t position)
+{
+	const struct positions *roots = dominators->roots.items;
+	size_t end = BISECT(i, 0, dominators->roots.count, roots[i].begin <= position);
+
+	return end > 0 ? end - 1 : NO_ROOT;
+}
+
 /* If several roots begin at one position, only the last one holds anything. */
 size_t dominators_root_of(const struct dominators *dominators, size_t position)
 {
-	const struct positions *roots = dominators->roots.items;
-	size_t first = 0, end = dominators->roots.count;
+	size_t root = root_before(dominators, position);
 
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
+	return root != NO_ROOT && position < dominators->roots.items[root].end ? root : NO_ROOT;
+}
 
-		if (roots[middle].begin <= position)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first > 0 && position < roots[first - 1].end ? first - 1 : NO_ROOT;
+/*
+ * Positions at the top are in order of numbers: what several roots lead to follows what the first
+ * of them alone holds.
+ */
+size_t dominators_first_root(const struct dominators *dominators, size_t position)
+{
+	return position < dominators->in_order ? root_before(dominators, position) : NO_ROOT;
 }
 
 struct error *dominators_find_positions(struct dominators *dominators)

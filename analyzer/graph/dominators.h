@@ -54,6 +54,12 @@ struct positions dominators_root(const struct dominators *dominators, size_t roo
 size_t dominators_root_of(const struct dominators *dominators, size_t position);
 static const size_t NO_ROOT = SIZE_MAX;
 
+/*
+ * The first root that leads to what stands at position, or NO_ROOT: none does, or a search by
+ * levels found the tree, which does not follow one root after the other.
+ */
+size_t dominators_first_root(const struct dominators *dominators, size_t position);
+
 /* Call this before the two below are asked (STAGE_RETAINED); 4 bytes more for an allocation. */
 struct error *dominators_find_positions(struct dominators *dominators);
 

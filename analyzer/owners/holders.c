@@ -33,6 +33,12 @@ struct root_group {
 	uint32_t group;
 };
 
+/* A variable, and the bytes that it shares and is the first to lead to. */
+struct sharer {
+	size_t root;
+	uint64_t bytes;
+};
+
 /* The allocations of one kind that a group holds. */
 struct content {
 	uint32_t group;
@@ -66,11 +72,12 @@ struct finder {
 	HASH_TABLE(struct content) contents; /* by group and kind */
 	HASH_TABLE(struct root_group) roots;
 	ARRAY(struct heavy) path;
-	struct patterns *owners;       /* of parts that retain much; NULL: there are none */
-	uint32_t root_group;	       /* of what was met last at the top */
-	size_t root_end;	       /* behind what it holds there */
-	allocation_id top;	       /* at hand */
-	uint32_t chosen[MOST_HOLDERS]; /* groups, the largest first */
+	struct patterns *owners;	   /* of parts that retain much; NULL: there are none */
+	uint32_t root_group;		   /* of what was met last at the top */
+	size_t root_end;		   /* behind what it holds there */
+	allocation_id top;		   /* at hand */
+	struct sharer sharer, main_sharer; /* of the last top that is shared; with most bytes */
+	uint32_t chosen[MOST_HOLDERS];	   /* groups, the largest first */
 	size_t chosen_count;
 };
 
@@ -128,6 +135,18 @@ static struct error *find_root_group(struct finder *finder, size_t root, uint32_
 	return table_append(&finder->roots, root, (struct root_group){ root, *ret });
 }
 
+/* Tops that are shared come in order of their first variables: so each of these ends once. */
+static void count_sharer(struct finder *finder, size_t position, uint64_t bytes)
+{
+	size_t root = dominators_first_root(finder->tree, position);
+
+	if (finder->sharer.root != root)
+		finder->sharer = (struct sharer){ root, 0 };
+	finder->sharer.bytes += bytes;
+	if (finder->sharer.bytes > finder->main_sharer.bytes)
+		finder->main_sharer = finder->sharer;
+}
+
 /*
  * Another top: what is its variable's is entered at once, as far as that alone holds it. All that
  * several variables share is one more group.
@@ -148,6 +167,8 @@ static struct error *enter_top(struct finder *finder, size_t position)
 		return NULL;
 	TRY(find_root_group(finder, root, &finder->root_group));
 	bytes = dominators_bytes(finder->tree, held.begin, held.end);
+	if (root == NO_ROOT && bytes < finder->least)
+		count_sharer(finder, position, bytes);
 	holder = &finder->groups.items[finder->root_group].holder;
 	holder->retained += bytes;
 	holder->bytes += bytes;
@@ -724,6 +745,17 @@ static bool is_its_own(const struct finder *finder, const struct holder *holder)
 	       allocation_size(index, holder->id) >= holder->bytes / 10 * 9;
 }
 
+/* The named variable that leads to three quarters of what several share, or NO_ROOT. */
+static size_t find_main_sharer(const struct finder *finder, const struct holder *holder)
+{
+	const struct sharer *most = &finder->main_sharer;
+	bool is_shared = holder->id == NO_ALLOCATION && holder->root == NO_ROOT;
+
+	return is_shared && has_name(finder, most->root) && most->bytes / 3 >= holder->bytes / 4
+		       ? most->root
+		       : NO_ROOT;
+}
+
 static struct holder finish(const struct finder *finder, uint32_t number)
 {
 	const struct group *group = &finder->groups.items[number];
@@ -735,6 +767,7 @@ static struct holder finish(const struct finder *finder, uint32_t number)
 			most = content;
 	holder.kind = shown(group->kind);
 	holder.is_nearly_all = is_nearly_all(finder, &holder);
+	holder.shared_by = find_main_sharer(finder, &holder);
 	if (most && !is_its_own(finder, &holder)) {
 		holder.content = shown(most->kind);
 		/* The first link of a chain is the holder itself. A list of lists is no chain. */

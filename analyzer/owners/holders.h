@@ -24,6 +24,7 @@ struct holder {
 	kind_key kind;	   /* of id; KIND_UNKNOWN: its size tells it */
 	kind_key content;  /* the kind that has most of these bytes, directly below it */
 	uint64_t content_count;
+	size_t shared_by;      /* of what several share: one that leads to most of it; or NO_ROOT */
 	allocation_id id;      /* the topmost that is part of it; NO_ALLOCATION: a variable, or all
 				* that several share, if root is NO_ROOT */
 	allocation_id named;   /* the nearest object above that the program names, or none */

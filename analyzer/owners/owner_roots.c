@@ -75,7 +75,7 @@ static char *top_text(const struct analysis *analysis, allocation_id top, bool i
 	}
 	shared = sharers_of(analysis_sharers(analysis), top);
 	return shared.count ? shared_text(analysis_variables(analysis), shared, is_short)
-			    : strdup("shared by several roots");
+			    : owner_shared_text(analysis, NO_ROOT, is_short);
 }
 
 char *owner_top_text(const struct analysis *analysis, allocation_id top)
@@ -86,6 +86,16 @@ char *owner_top_text(const struct analysis *analysis, allocation_id top)
 char *owner_top_short_text(const struct analysis *analysis, allocation_id top)
 {
 	return top_text(analysis, top, true);
+}
+
+char *owner_shared_text(const struct analysis *analysis, size_t variable, bool is_short)
+{
+	const uint32_t number = (uint32_t)variable;
+	const struct shared_by shared = { &number, 1, true };
+
+	if (variable == NO_ROOT)
+		return strdup("shared by several roots");
+	return shared_text(analysis_variables(analysis), shared, is_short);
 }
 
 struct error *owner_root_name(const struct analysis *analysis, size_t position,

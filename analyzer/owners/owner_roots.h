@@ -22,3 +22,6 @@ char *owner_top_text(const struct analysis *analysis, allocation_id top);
 
 /* Like owner_top_text(), without modules: "shared by a and b". */
 char *owner_top_short_text(const struct analysis *analysis, allocation_id top);
+
+/* Name what it shares: "shared by a (server) and others"; NO_ROOT: "shared by several roots". */
+char *owner_shared_text(const struct analysis *analysis, size_t variable, bool is_short);

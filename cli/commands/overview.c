@@ -50,7 +50,7 @@ const struct command command_info = {
 	.example = "info\n"
 		   "info --notes   # all problems that may make answers wrong",
 	.description =
-		"It is what the prompt begins with, unless heapcore is quiet (-q); 'report' begins with it, too. Names are shortened so that it has at most 24 lines of 80 columns; formats such as JSON have them in full. A holder is an object or a variable in which at least a fiftieth of the heap accumulates, each byte counted for the deepest one. Resident memory is used by allocations, leaked, garbage that a collector will free, free in heaps, or other: code, files, stacks, and what allocators need themselves; 'bill' has the details.",
+		"It is what the prompt begins with, unless heapcore is quiet (-q); 'report' begins with it, too. Names are shortened so that it has at most 24 lines of 80 columns; formats such as JSON have them in full. A holder is an object or a variable in which at least a fiftieth of the heap accumulates, each byte counted for the deepest one. Small blocks that several roots share are one holder; if the same root is the first that leads to three quarters of them, it is named: 'shared by db and others'. Resident memory is used by allocations, leaked, garbage that a collector will free, free in heaps, or other: code, files, stacks, and what allocators need themselves; 'bill' has the details.",
 	.options = info_options,
 	.parse = info_parse,
 	.arguments_size = sizeof(struct info_arguments),

@@ -221,7 +221,8 @@ static char *holder_text(const struct first_screen *screen, const struct report 
 
 	if (holder->id == NO_ALLOCATION)
 		return variable ? variable_text(screen, report, holder)
-				: strdup("shared by several roots");
+				: owner_shared_text(analysis, holder->shared_by,
+						    text_of != full_kind_text);
 	kind = text_of(screen, holder->kind, holder->id);
 	if (!kind)
 		return NULL;

@@ -313,12 +313,28 @@ class HoldersTest(LiveTest):
         """
         core = snap(self.start([self.compile("ring", text=text)]), self.path("core"))
         held = {row["owner"]: row for row in rows("suspect", "-q", core, "report")}
-        shared = held["shared by several roots"]
+        shared, = (row for owner, row in held.items() if owner.startswith("shared by "))
         self.assertEqual((shared["count"], shared["retained"]), (1000, 1000 * 1016))
+        self.assertRegex(shared["owner"], r"^shared by (first|other) \(ring\) and others$")
         self.assertIn("alone (ring)", held)
-        self.assertNotIn("shared by several roots",
-                         [row["owner"] for row in
-                          rows("suspect", "-q", self.core_of_holders("-O1")[0], "report")])
+        for row in rows("suspect", "-q", self.core_of_holders("-O1")[0], "report"):
+            self.assertNotIn("shared by ", row["owner"])
+
+    def test_what_many_small_blocks_have_in_common_is_named_if_it_is_most(self):
+        program = self.compile("many_sharers", "many_sharers.c", flags=["-O1"])
+        for percent, is_named in (100, True), (80, True), (60, False), (0, False):
+            with self.subTest(percent=percent):
+                process = self.start([program, str(percent)])
+                core = snap(process, self.path(f"core.{percent}"))
+                held = {row["owner"]: row["retained"]
+                        for row in rows("suspect", "-q", core, "report")}
+                owner, = (owner for owner in held if owner.startswith("shared by "))
+                self.assertRegex(owner, r"^shared by (names|numbers) \(many_sharers\) and others$"
+                                        if is_named else "^shared by several roots$")
+                self.assertEqual(held[owner], int(process.said[0]))
+                self.assertRegex(ask("-q", core, "info").stdout,
+                                 r"% +shared by (names|numbers) and others  20,000 of 504 bytes\n"
+                                 if is_named else "% +shared by several roots  20,000 of 504 ")
 
     @staticmethod
     def ordered(name, names):

@@ -84,6 +84,14 @@ static size_t root_of(const struct dominators *tree, allocation_id id)
 	return dominators_root_of(tree, position);
 }
 
+static size_t first_root_of(const struct dominators *tree, allocation_id id)
+{
+	size_t position;
+
+	assert_true(dominators_position(tree, id, &position));
+	return dominators_first_root(tree, position);
+}
+
 static bool dominates(const struct dominators *tree, allocation_id holder, allocation_id id)
 {
 	size_t above, below;
@@ -195,6 +203,27 @@ TEST(what_roots_of_one_rank_lead_to_is_held_by_neither)
 	assert_int_equal(held_by_root(tree, 0), 8 + 10);
 	assert_int_equal(held_by_root(tree, 1), 11 + 12);
 	assert_int_equal(root_of(tree, 1), NO_ROOT);
+}
+
+/* Both roots lead to b, f and its leaf g; c is of the first, e of the second, h of neither. */
+TEST(the_first_root_that_leads_to_what_several_hold_is_known)
+{
+	_cleanup_(world_deinit) struct world world;
+	_cleanup_(dominators_destroy) struct dominators *tree = NULL, *by_levels = NULL;
+
+	world_draw(&world, "root>h a>b>f>g d>b e>f h>i");
+	assert_no_error(find_below_two(&world, 0, &tree));
+	for (const char *at = "abcfg"; *at; at++)
+		assert_int_equal(first_root_of(tree, (allocation_id)(*at - 'a')), 0);
+	assert_int_equal(first_root_of(tree, 4), 1);
+	assert_int_equal(root_of(tree, 5), NO_ROOT);
+	assert_int_equal(first_root_of(tree, 7), NO_ROOT);
+	assert_int_equal(first_root_of(tree, 8), NO_ROOT);
+	leads_far = true;
+	assert_no_error(find_below_two(&world, 0, &by_levels));
+	leads_far = false;
+	assert_int_equal(root_of(by_levels, 5), NO_ROOT);
+	assert_int_equal(first_root_of(by_levels, 5), NO_ROOT);
 }
 
 TEST(a_root_of_a_later_rank_takes_nothing_from_an_earlier_one)
